@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* pirn/runtime.h - make a runtime, drive it, stop it.
+ *
+ * A program that is all Pirn needs one line:
+ *
+ *     int main(void) { return pirn_exit_code(pirn_run(start, NULL)); }
+ *
+ * A program with a loop of its own drives the runtime itself, on one thread:
+ *
+ *     pirn_runtime *rt;
+ *     int rc = pirn_runtime_new(NULL, &rt);
+ *     ...
+ *     // when pirn_runtime_fd(rt) is readable, or its next deadline is reached
+ *     rc = pirn_runtime_turn(rt, pirn_after_ms(5));
+ *
+ * Handles may be used from any thread: spawn, wake, cancel and shut down reach
+ * the thread that drives.
+ */
+#ifndef PIRN_RUNTIME_H
+#define PIRN_RUNTIME_H
+
+#include <pirn/alloc.h>
+#include <pirn/fiber.h>
+
+PIRN_BEGIN_DECLS
+
+/* A task that ended badly and whose outcome nobody joined. */
+typedef struct pirn_failure {
+    pirn_task_id id;
+    const char *name; /* or NULL */
+    const char *site;
+    int outcome;         /* negative, never -ECANCELED */
+    const char *message; /* of pirn_panic() or pirn_cx_fail(), or "" */
+} pirn_failure;
+
+/* Called on the thread that noticed; may not suspend. */
+typedef void pirn_failure_fn(void *arg, const pirn_failure *failure);
+
+/* Zero is always the default. */
+typedef struct pirn_runtime_options {
+    const pirn_alloc *alloc;  /* NULL: malloc and free */
+    size_t stack_size_bytes;  /* of fibers; 0: 64 KiB; 16 KiB..1 GiB */
+    uint32_t blocking_threads; /* at most so many; 0: 64; at most 4096 */
+    uint32_t blocking_queue;   /* jobs that may wait; 0: 1024 */
+    bool overflow_report; /* name the fiber that overran its stack: installs
+                             handlers for SIGSEGV and SIGBUS, which chain */
+    pirn_failure_fn *on_failure; /* NULL: one line on standard error */
+    void *on_failure_arg;
+} pirn_runtime_options;
+
+/* Make a current-thread runtime: whoever drives it runs its tasks.  `options`
+ * may be NULL.
+ *
+ * Thread    any
+ * Owns      on success the caller owns one reference; on error *out is NULL
+ * Errors    -EINVAL  out is NULL, or an option is out of its range
+ *           -ENOMEM  no memory
+ *           -EMFILE, -ENFILE  no descriptors for its wait set
+ */
+PIRN_API PIRN_MUST_CHECK int
+pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out);
+
+/* One more reference; give one up.  The last one shuts the runtime down with
+ * an expired deadline if nobody has; use pirn_runtime_shutdown() for an orderly
+ * end.  unref(NULL) does nothing.
+ *
+ * Thread    any; the last unref not inside a task of this runtime
+ */
+PIRN_API pirn_runtime *pirn_runtime_ref(pirn_runtime *rt);
+PIRN_API void pirn_runtime_unref(pirn_runtime *rt);
+
+/* Run what is ready until nothing is, or until `until`.  It never waits.
+ * Binds the runtime to this thread.  Returns the number of polls made.
+ *
+ * Thread    always the same one, outside any task
+ * Errors    -EINVAL   rt is NULL
+ *           -EPERM    the runtime is bound to another thread
+ *           -EBUSY    another host call is driving it
+ *           -EDEADLK  called inside a task, a poll, a waker or a hook
+ *           PIRN_ESHUTDOWN  the runtime has ended
+ *           PIRN_EFORKED    the runtime belongs to the parent process
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_turn(pirn_runtime *rt,
+                                               pirn_deadline until);
+
+/* A descriptor that polls readable when a turn would find something from
+ * outside to do.  Borrowed: never read, write or close it.
+ *
+ * Thread    any
+ */
+PIRN_API int pirn_runtime_fd(const pirn_runtime *rt);
+
+/* When the next turn is due even if the descriptor stays silent: PIRN_EXPIRED
+ * when tasks are ready now, PIRN_NEVER when only the descriptor matters.
+ *
+ * Thread    the one that drives
+ */
+PIRN_API pirn_deadline pirn_runtime_next_deadline(pirn_runtime *rt);
+
+/* Drive the runtime on this thread until `future` is ready.  Other tasks run
+ * meanwhile.  On every error the future has been dropped.
+ *
+ * Thread    a plain thread outside any task
+ * Suspends  blocks the thread
+ * Errors    -EINVAL     rt or future is NULL
+ *           -ETIMEDOUT  the deadline passed first
+ *           -EBUSY      another host call is driving it
+ *           -EPERM      the runtime is bound to another thread
+ *           -EDEADLK    called inside a task, a poll, a waker or a hook
+ *           PIRN_ESHUTDOWN  the runtime has ended
+ *           PIRN_EFORKED    the runtime belongs to the parent process
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_block_on(pirn_runtime *rt,
+                                           pirn_future *future,
+                                           pirn_deadline deadline);
+
+/* Make `rt` (NULL: none) current on this thread for pirn_go(), pirn_spawn() and
+ * timers outside tasks.  Returns what was current, for the matching call that
+ * restores it.  The caller keeps its reference meanwhile.
+ *
+ * Thread    a plain thread outside any task
+ */
+PIRN_API pirn_runtime *pirn_runtime_enter(pirn_runtime *rt);
+
+/* The runtime whose task runs here, or the entered one, or NULL.  Borrowed.
+ *
+ * Thread    any
+ */
+PIRN_API pirn_runtime *pirn_runtime_current(void);
+
+enum {
+    PIRN_REPORT_TASKS = 16, /* named in a report; more are only counted */
+    PIRN_NAME_SIZE = 32,
+    PIRN_WAIT_SIZE = 64
+};
+
+/* A task that shutdown could not end in order. */
+typedef struct pirn_report_task {
+    pirn_task_id id;
+    char name[PIRN_NAME_SIZE];      /* "" without one */
+    char site[PIRN_WAIT_SIZE];      /* "file:line" of its spawn */
+    char waits_for[PIRN_WAIT_SIZE]; /* what it waited for, if it was waiting */
+    bool running;                   /* still on a thread: it never came back */
+} pirn_report_task;
+
+/* What a runtime did with everything that was given to it. */
+typedef struct pirn_report {
+    uint64_t spawned;
+    uint64_t completed;     /* ended with an outcome >= 0 */
+    uint64_t failed;        /* ended with another negative outcome */
+    uint64_t cancelled;     /* ended with -ECANCELED */
+    uint64_t aborted;       /* ended by force, quarantined fibers included */
+    uint64_t quarantined;   /* stacks and tasks left behind, panics included */
+    uint64_t still_running; /* tasks on a thread that never came back */
+    uint64_t jobs_completed;
+    uint64_t jobs_refused;       /* queued blocking jobs that never started */
+    uint64_t jobs_still_running; /* on threads that were left behind */
+    bool in_time;                /* everything ended before the deadline */
+    uint32_t task_count;         /* entries used below */
+    pirn_report_task tasks[PIRN_REPORT_TASKS];
+} pirn_report;
+
+/* Stop: admit nothing more, cancel what remains, drive it to its end, wait for
+ * blocking jobs, all until one deadline; abort and count what is left then.
+ * Repeatable: a later call never extends the first deadline and gets the same
+ * report.  `report` may be NULL.
+ *
+ * Thread    any outside this runtime's tasks; if another thread drives, it
+ *           does the work and this one waits
+ * Suspends  blocks the thread, until the deadline and a little more
+ * Errors    -EINVAL    rt is NULL
+ *           -EDEADLK   called inside a task of this runtime
+ *           -ETIMEDOUT something had to be aborted or left running: see report
+ *           PIRN_EFORKED  the runtime belongs to the parent process
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_shutdown(pirn_runtime *rt,
+                                                   pirn_deadline deadline,
+                                                   pirn_report *report);
+
+/* Write a report as a few lines of text; returns the length without the NUL,
+ * which may be more than fits. */
+PIRN_API size_t pirn_report_format(const pirn_report *report, char *buf,
+                                   size_t size);
+
+/* Make a default runtime (with the overflow report), run fn(arg) as its first
+ * fiber, shut down within 30 s once it returns, and return its outcome.
+ *
+ * Thread    a plain thread outside any task
+ * Suspends  blocks the thread
+ * Owns      `arg` passes to fn unless the runtime could not be made
+ * Errors    those of pirn_runtime_new() and pirn_go(), and fn's own
+ *           -EDEADLK  called inside a task, a poll, a waker or a hook
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_run(pirn_fiber_fn *fn, void *arg);
+
+/* The same with options and, if `report` is not NULL, the shutdown report. */
+PIRN_API PIRN_MUST_CHECK int
+pirn_run_with(pirn_fiber_fn *fn, void *arg, const pirn_runtime_options *options,
+              pirn_report *report);
+
+/* Counters and facts about a running runtime. */
+typedef struct pirn_runtime_info {
+    uint64_t tasks;      /* alive now */
+    uint64_t spawned;    /* ever */
+    uint64_t polls;      /* of tasks */
+    uint64_t turns;      /* times the driver looked for events */
+    uint64_t wakes;      /* writes to the wake descriptor */
+    uint64_t deferred;   /* polls ended by the coop budget or a yield */
+    uint64_t timers;     /* armed now */
+    uint64_t failures;   /* unjoined bad outcomes */
+    size_t task_bytes;   /* memory of task cells */
+    size_t stacks;       /* in use */
+    size_t stack_limit;  /* how many the guards allow; SIZE_MAX: no limit */
+    const char *backend; /* "epoll" */
+    const char *guards;  /* "region" or "protect" */
+} pirn_runtime_info;
+
+/* Thread    any; the counters are exact only on the driving thread */
+PIRN_API void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out);
+
+/* A clock for tests: pause it (time stands still for this runtime's timers and
+ * for pirn_now_ns() in its tasks), move it forward, let it follow the real one
+ * again.  Deadlines that become due fire on the next turn.
+ *
+ * Thread    any
+ * Errors    -EINVAL  rt is NULL; advance on a clock that is not paused
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_clock_pause(pirn_runtime *rt);
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_clock_advance(pirn_runtime *rt,
+                                                        uint64_t ns);
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_clock_resume(pirn_runtime *rt);
+
+PIRN_END_DECLS
+
+#endif /* PIRN_RUNTIME_H */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* src/base/chunk.c - making chunks, and their cells one by one. */
+#include "base/chunk.h"
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/list.h"
+#include "base/poison.h"
+
+_Static_assert(sizeof(struct pirn__cell) == PIRN__SLAB_SIZE_MIN,
+               "the least cell is its header");
+
+static struct pirn__cell *cell_at(struct pirn__slab_chunk *chunk,
+                                  uint32_t place)
+{
+    return (struct pirn__cell *)(void *)((char *)(chunk + 1) +
+                                         place * chunk->stride);
+}
+
+static size_t capacity_for(size_t stride)
+{
+    size_t room = PIRN__CHUNK_BYTES - sizeof(struct pirn__slab_chunk);
+    size_t count = room / stride;
+
+    if (stride > PIRN__SLAB_SIZE_MAX)
+        return 1;
+    return count < PIRN__CHUNK_PLACES ? count : PIRN__CHUNK_PLACES;
+}
+
+struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
+                                         uint32_t class_index)
+{
+    const pirn_alloc *alloc = set->alloc;
+    size_t capacity = capacity_for(stride);
+    struct pirn__slab_chunk *chunk;
+    size_t bytes;
+
+    if (!pirn__checked_add(sizeof *chunk, capacity * stride, &bytes))
+        return NULL;
+    chunk = alloc->take(alloc->ctx, bytes, PIRN__CHUNK_ALIGN);
+    if (chunk == NULL)
+        return NULL;
+    *chunk = (struct pirn__slab_chunk){
+        .set = set,
+        .bytes = bytes,
+        .stride = stride,
+        .class_index = class_index,
+        .capacity = (uint32_t)capacity,
+    };
+    if (!pirn__directory_take(&chunk->index, &chunk->generation)) {
+        alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
+        return NULL;
+    }
+    chunk->next_generation = chunk->generation;
+    pirn__list_init(&chunk->link);
+    pirn__directory_publish(chunk->index, chunk);
+    return chunk;
+}
+
+void pirn__chunk_free(struct pirn__slab_chunk *chunk)
+{
+    const pirn_alloc *alloc = chunk->set->alloc;
+    size_t bytes = chunk->bytes;
+
+    pirn__directory_give(chunk->index, chunk->next_generation,
+                         chunk->retired > 0);
+    pirn__memory_show(chunk, bytes);
+    alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
+}
+
+bool pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
+{
+    /* relaxed: written under the set's lock, which is held. */
+    return chunk->free != NULL ||
+           pirn__load(&chunk->fresh, relaxed) < chunk->capacity;
+}
+
+/* The first cell that was never used. */
+static struct pirn__cell *take_fresh_locked(struct pirn__slab_chunk *chunk)
+{
+    /* relaxed: written under the set's lock, which is held. */
+    uint32_t place = pirn__load(&chunk->fresh, relaxed);
+    uint32_t slot = chunk->index << PIRN__SLAB_PLACE_BITS | place;
+    struct pirn__cell *cell = cell_at(chunk, place);
+
+    pirn__init(&cell->word, 0);
+    pirn__init(&cell->id, (uint64_t)chunk->generation << 32 | slot);
+    /* release [chunk.fresh]: a lookup that sees this place in use sees the two
+     * values above. */
+    pirn__store(&chunk->fresh, place + 1, release);
+    return cell;
+}
+
+struct pirn__cell *pirn__chunk_take_locked(struct pirn__slab_chunk *chunk)
+{
+    struct pirn__cell *cell;
+
+    chunk->used++;
+    if (chunk->free == NULL)
+        return take_fresh_locked(chunk);
+    cell = pirn__cell_of_link(chunk->free);
+    chunk->free = cell->link.next_;
+    return cell;
+}
+
+void pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
+                             struct pirn__cell *cell)
+{
+    uint32_t generation = pirn__cell_generation(cell);
+
+    PIRN_DASSERT(chunk->used > 0);
+    chunk->used--;
+    if (generation == 0) {
+        chunk->retired++;
+        return;
+    }
+    cell->link.next_ = chunk->free;
+    chunk->free = &cell->link;
+    if (generation > chunk->next_generation)
+        chunk->next_generation = generation;
+}
+
+uint32_t pirn__chunk_fresh(const struct pirn__slab_chunk *chunk)
+{
+    /* acquire [chunk.fresh]: the first word and the id of every cell below are
+     * there. */
+    return pirn__load(&chunk->fresh, acquire);
+}
+
+struct pirn__cell *pirn__chunk_ref(struct pirn__slab_chunk *chunk,
+                                   uint32_t place, uint64_t id,
+                                   pirn__try_ref_fn *try_ref)
+{
+    struct pirn__cell *cell;
+
+    if (place >= pirn__chunk_fresh(chunk))
+        return NULL;
+    cell = cell_at(chunk, place);
+    /* relaxed: a hint; the caller looks again after try_ref. */
+    if (id != 0 && pirn__load(&cell->id, relaxed) != id)
+        return NULL;
+    return try_ref(cell) ? cell : NULL;
+}
+
+void pirn__chunk_validate_locked(const struct pirn__slab_chunk *chunk)
+{
+    /* relaxed: written under the set's lock, which is held. */
+    uint32_t fresh = pirn__load(&chunk->fresh, relaxed);
+    uint32_t free_count = 0;
+
+    for (pirn_slink *link = chunk->free; link != NULL; link = link->next_) {
+        struct pirn__cell *cell = pirn__cell_of_link(link);
+        uint32_t generation = pirn__cell_generation(cell);
+
+        PIRN_ASSERT(pirn__chunk_of_cell(cell) == chunk);
+        PIRN_ASSERT(generation >= chunk->generation);
+        PIRN_ASSERT(generation <= chunk->next_generation);
+        free_count++;
+        PIRN_ASSERT(free_count <= fresh);
+    }
+    PIRN_ASSERT(fresh <= chunk->capacity);
+    PIRN_ASSERT(chunk->used + chunk->retired + free_count == fresh);
+    PIRN_ASSERT(pirn__chunk_can_give_locked(chunk));
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/* src/base/slab.c - sets of chunks, and caches before them.
+ *
+ * The set keeps, for each size, the chunks that have something to hand out.  Of
+ * the empty ones it keeps one a size and frees the others.  What happens within
+ * a chunk is in chunk.c.
+ *
+ * Invariants
+ *   - A chunk is in its class's list exactly while it can give a cell.
+ *   - cells_out is the sum of `used`; a retired set keeps no empty chunk.
+ *
+ * Locks.  A set's lock, the directory's and an entry's could nest in this
+ * order, but none is held while another is taken, and the allocator is called
+ * under none.  A thread that leaves the lock and will come back to the set
+ * counts in `busy`, so that the set cannot end under it.
+ *
+ * Who ends a retired set: the last cell's chunk is empty, so whoever gives that
+ * cell is busy with freeing the chunk; the thread that leaves last finds
+ * nothing out and nobody busy, and there is only one such.
+ */
+#include "base/slab.h"
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/chunk.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/poison.h"
+
+enum { CLASS_BIG = PIRN__SLAB_CLASSES };
+
+static uint32_t class_of(size_t stride)
+{
+    if (stride > PIRN__SLAB_SIZE_MAX)
+        return CLASS_BIG;
+    return (uint32_t)((stride - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT);
+}
+
+/* Append up to `wanted` cells to `out`; how many there were. */
+static uint32_t take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
+                                  struct pirn__queue *out, uint32_t wanted)
+{
+    struct pirn__slab_class *class = &set->classes[class_index];
+    uint32_t count = 0;
+
+    while (count < wanted && !pirn__list_empty(&class->usable)) {
+        struct pirn__slab_chunk *chunk = PIRN_CONTAINER_OF(
+            class->usable.next_, struct pirn__slab_chunk, link);
+
+        if (chunk == class->empty)
+            class->empty = NULL;
+        pirn__queue_push(out, &pirn__chunk_take_locked(chunk)->link);
+        count++;
+        if (!pirn__chunk_can_give_locked(chunk))
+            pirn__list_remove(&chunk->link);
+    }
+    set->cells_out += count;
+    return count;
+}
+
+/* End an absence from the lock that was counted in `busy`.  The set may be gone
+ * afterwards. */
+static void come_back(struct pirn__slabs *set)
+{
+    bool is_last;
+
+    pirn__lock(&set->lock);
+    set->busy--;
+    is_last = set->retired && set->busy == 0 && set->cells_out == 0;
+    pirn__unlock(&set->lock);
+    if (is_last)
+        set->on_empty(set->owner);
+}
+
+/* Bring a new chunk, or NULL where there was no memory for one, into the set
+ * and take from what is there now.  The caller is counted in `busy`. */
+static uint32_t add_chunk(struct pirn__slabs *set,
+                          struct pirn__slab_chunk *chunk, uint32_t class_index,
+                          struct pirn__queue *out, uint32_t wanted)
+{
+    uint32_t count = 0;
+
+    pirn__lock(&set->lock);
+    if (!set->retired) {
+        if (chunk != NULL) {
+            pirn__list_push_head(&set->classes[class_index].usable,
+                                 &chunk->link);
+            set->chunk_count++;
+            set->chunk_bytes += chunk->bytes;
+            chunk = NULL;
+        }
+        count = take_cells_locked(set, class_index, out, wanted);
+    }
+    pirn__unlock(&set->lock);
+    if (chunk != NULL)
+        pirn__chunk_free(chunk);
+    come_back(set);
+    return count;
+}
+
+/* Between 0 and `wanted` cells; 0 means that none can be had. */
+static uint32_t take_cells(struct pirn__slabs *set, size_t stride,
+                           uint32_t class_index, struct pirn__queue *out,
+                           uint32_t wanted)
+{
+    uint32_t count = 0;
+    bool is_retired;
+
+    pirn__lock(&set->lock);
+    is_retired = set->retired;
+    if (!is_retired)
+        count = take_cells_locked(set, class_index, out, wanted);
+    if (count == 0 && !is_retired)
+        set->busy++;
+    pirn__unlock(&set->lock);
+    if (count > 0 || is_retired)
+        return count;
+    return add_chunk(set, pirn__chunk_new(set, stride, class_index),
+                     class_index, out, wanted);
+}
+
+static struct pirn__cell *cache_take(struct pirn__slabs *set,
+                                     struct pirn__slab_cache *cache,
+                                     size_t stride, uint32_t class_index)
+{
+    struct pirn__slab_bin *bin = &cache->bins[class_index];
+    pirn_slink *link;
+
+    PIRN_DASSERT(cache->set == set || cache->set == NULL);
+    if (bin->head == NULL) {
+        struct pirn__queue taken = {0};
+
+        bin->count =
+            take_cells(set, stride, class_index, &taken, PIRN__SLAB_REFILL);
+        if (bin->count == 0)
+            return NULL;
+        bin->head = taken.head;
+        cache->set = set;
+    }
+    link = bin->head;
+    bin->head = link->next_;
+    bin->count--;
+    return pirn__cell_of_link(link);
+}
+
+static struct pirn__cell *take_one(struct pirn__slabs *set, size_t stride,
+                                   uint32_t class_index)
+{
+    struct pirn__queue taken = {0};
+
+    if (take_cells(set, stride, class_index, &taken, 1) == 0)
+        return NULL;
+    return pirn__cell_of_link(taken.head);
+}
+
+/* The chunk has no cell out.  Keep it if the set has no other empty one of this
+ * size, else move it to `dead`. */
+static void settle_empty_locked(struct pirn__slabs *set,
+                                struct pirn__slab_chunk *chunk, pirn_link *dead)
+{
+    struct pirn__slab_class *class = &set->classes[chunk->class_index];
+    bool keep = !set->retired && chunk->class_index != CLASS_BIG &&
+                class->empty == NULL && pirn__chunk_can_give_locked(chunk);
+
+    pirn__list_remove(&chunk->link);
+    if (keep) {
+        class->empty = chunk;
+        pirn__list_push_tail(&class->usable, &chunk->link);
+        return;
+    }
+    pirn__list_push_tail(dead, &chunk->link);
+    set->chunk_count--;
+    set->chunk_bytes -= chunk->bytes;
+}
+
+static void give_cell_locked(struct pirn__slabs *set, struct pirn__cell *cell,
+                             pirn_link *dead)
+{
+    struct pirn__slab_chunk *chunk = pirn__chunk_of_cell(cell);
+
+    PIRN_DASSERT(chunk->set == set);
+    pirn__chunk_give_locked(chunk, cell);
+    set->cells_out--;
+    if (!pirn__list_linked(&chunk->link) && pirn__chunk_can_give_locked(chunk))
+        pirn__list_push_head(&set->classes[chunk->class_index].usable,
+                             &chunk->link);
+    if (chunk->used == 0)
+        settle_empty_locked(set, chunk, dead);
+}
+
+static void free_chunks(pirn_link *dead)
+{
+    pirn_link *link;
+
+    while ((link = pirn__list_pop_head(dead)) != NULL)
+        pirn__chunk_free(
+            PIRN_CONTAINER_OF(link, struct pirn__slab_chunk, link));
+}
+
+/* Give back a chain of cells whose ids have been renewed.  The set may be gone
+ * afterwards. */
+static void give_cells(struct pirn__slabs *set, pirn_slink *first)
+{
+    pirn_link dead;
+    bool has_dead;
+
+    pirn__list_init(&dead);
+    pirn__lock(&set->lock);
+    while (first != NULL) {
+        pirn_slink *next = first->next_;
+
+        give_cell_locked(set, pirn__cell_of_link(first), &dead);
+        first = next;
+    }
+    has_dead = !pirn__list_empty(&dead);
+    if (has_dead)
+        set->busy++;
+    pirn__unlock(&set->lock);
+    if (!has_dead)
+        return;
+    free_chunks(&dead);
+    come_back(set);
+}
+
+/* Give back what a full bin holds beyond its most recent cells. */
+static void bin_shed(struct pirn__slabs *set, struct pirn__slab_bin *bin)
+{
+    pirn_slink *last = bin->head;
+    pirn_slink *rest;
+
+    for (uint32_t i = 1; i < PIRN__SLAB_REFILL; i++)
+        last = last->next_;
+    rest = last->next_;
+    last->next_ = NULL;
+    bin->count = PIRN__SLAB_REFILL;
+    give_cells(set, rest);
+}
+
+/* Turn a cell's id into that of its next user: from here on the old one is
+ * stale.  The last generation is followed by 0, which is nobody's. */
+static void renew_id(struct pirn__cell *cell)
+{
+    /* relaxed: only the holder of a cell changes its id. */
+    uint64_t id = pirn__load(&cell->id, relaxed);
+    uint64_t generation = id >> 32;
+
+    generation = generation == PIRN__GENERATION_MAX ? 0 : generation + 1;
+    /* relaxed: a lookup that meets the next user's word takes its reference
+     * with acquire, and that word was stored with release after this. */
+    pirn__store(&cell->id, generation << 32 | (uint32_t)id, relaxed);
+}
+
+/* Chunks that are kept although empty go; the caller counts in `busy`. */
+static void collect_empty_locked(struct pirn__slabs *set, pirn_link *dead)
+{
+    for (uint32_t i = 0; i < PIRN__SLAB_CLASSES; i++) {
+        struct pirn__slab_chunk *chunk = set->classes[i].empty;
+
+        if (chunk == NULL)
+            continue;
+        set->classes[i].empty = NULL;
+        settle_empty_locked(set, chunk, dead);
+    }
+}
+
+void pirn__slabs_init(struct pirn__slabs *set, const pirn_alloc *alloc,
+                      void (*on_empty)(void *owner), void *owner)
+{
+    *set = (struct pirn__slabs){
+        .alloc = alloc,
+        .on_empty = on_empty,
+        .owner = owner,
+    };
+    for (uint32_t i = 0; i <= CLASS_BIG; i++)
+        pirn__list_init(&set->classes[i].usable);
+}
+
+struct pirn__cell *pirn__slabs_take(struct pirn__slabs *set,
+                                    struct pirn__slab_cache *cache, size_t size)
+{
+    struct pirn__cell *cell;
+    uint32_t class_index;
+    size_t stride;
+
+    if (size > SIZE_MAX - PIRN__SLAB_UNIT)
+        return NULL;
+    if (size < PIRN__SLAB_SIZE_MIN)
+        size = PIRN__SLAB_SIZE_MIN;
+    stride = pirn__round_up(size, PIRN__SLAB_UNIT);
+    class_index = class_of(stride);
+    if (cache != NULL && class_index != CLASS_BIG)
+        cell = cache_take(set, cache, stride, class_index);
+    else
+        cell = take_one(set, stride, class_index);
+    if (cell != NULL)
+        pirn__memory_show(cell + 1, stride - sizeof *cell);
+    return cell;
+}
+
+void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell)
+{
+    struct pirn__slab_chunk *chunk = pirn__chunk_of_cell(cell);
+    struct pirn__slabs *set = chunk->set;
+    uint32_t class_index = chunk->class_index;
+    struct pirn__slab_bin *bin;
+
+    /* relaxed: the caller is alone with the cell. */
+    PIRN_ASSERT(pirn__load(&cell->word, relaxed) == 0);
+    renew_id(cell);
+    pirn__memory_hide(cell + 1, chunk->stride - sizeof *cell);
+    if (cache == NULL || cache->set != set || class_index == CLASS_BIG ||
+        pirn__cell_generation(cell) == 0) {
+        cell->link.next_ = NULL;
+        give_cells(set, &cell->link);
+        return;
+    }
+    bin = &cache->bins[class_index];
+    cell->link.next_ = bin->head;
+    bin->head = &cell->link;
+    bin->count++;
+    if (bin->count > PIRN__SLAB_CACHE_LIMIT)
+        bin_shed(set, bin);
+}
+
+void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)
+{
+    if (cache->set == NULL)
+        return;
+    PIRN_ASSERT(cache->set == set);
+    /* Unbound, so that a later give does not hide a cell here again. */
+    cache->set = NULL;
+    for (uint32_t i = 0; i < PIRN__SLAB_CLASSES; i++) {
+        pirn_slink *first = cache->bins[i].head;
+
+        cache->bins[i] = (struct pirn__slab_bin){0};
+        if (first != NULL)
+            give_cells(set, first);
+    }
+}
+
+bool pirn__slabs_retire(struct pirn__slabs *set)
+{
+    pirn_link dead;
+    bool is_last;
+
+    pirn__list_init(&dead);
+    pirn__lock(&set->lock);
+    PIRN_ASSERT(!set->retired);
+    set->retired = true;
+    set->busy++;
+    collect_empty_locked(set, &dead);
+    pirn__unlock(&set->lock);
+
+    free_chunks(&dead);
+
+    pirn__lock(&set->lock);
+    set->busy--;
+    is_last = set->busy == 0 && set->cells_out == 0;
+    pirn__unlock(&set->lock);
+    return is_last;
+}
+
+struct pirn__slabs *pirn__cell_slabs(struct pirn__cell *cell)
+{
+    return pirn__chunk_of_cell(cell)->set;
+}
+
+size_t pirn__cell_size(struct pirn__cell *cell)
+{
+    return pirn__chunk_of_cell(cell)->stride;
+}
+
+struct pirn__cell *pirn__slab_lookup(uint64_t id, pirn__try_ref_fn *try_ref,
+                                     pirn__unref_fn *unref)
+{
+    uint32_t index = (uint32_t)id >> PIRN__SLAB_PLACE_BITS;
+    uint32_t place = (uint32_t)id & (PIRN__CHUNK_PLACES - 1);
+    struct pirn__slab_chunk *chunk;
+    struct pirn__cell *cell;
+
+    if (id == 0)
+        return NULL;
+    chunk = pirn__directory_enter(index);
+    if (chunk == NULL)
+        return NULL;
+    cell = pirn__chunk_ref(chunk, place, id, try_ref);
+    pirn__directory_leave(index);
+    if (cell == NULL)
+        return NULL;
+    /* relaxed: try_ref's acquire saw a word of this user or a later one, and
+     * its id with it; the reference keeps the id from changing again. */
+    if (pirn__load(&cell->id, relaxed) == id)
+        return cell;
+    unref(cell);
+    return NULL;
+}
+
+/* The next one in the rest of one chunk, from *cursor on. */
+static struct pirn__cell *walk_chunk(struct pirn__slabs *set, uint64_t *cursor,
+                                     pirn__try_ref_fn *try_ref)
+{
+    uint32_t index = (uint32_t)(*cursor >> PIRN__SLAB_PLACE_BITS);
+    uint32_t place = (uint32_t)*cursor & (PIRN__CHUNK_PLACES - 1);
+    struct pirn__slab_chunk *chunk = pirn__directory_enter(index);
+    struct pirn__cell *found = NULL;
+    uint32_t end = 0;
+
+    *cursor = (uint64_t)(index + 1) << PIRN__SLAB_PLACE_BITS;
+    if (chunk == NULL)
+        return NULL;
+    if (chunk->set == set)
+        end = pirn__chunk_fresh(chunk);
+    for (; place < end && found == NULL; place++)
+        found = pirn__chunk_ref(chunk, place, 0, try_ref);
+    pirn__directory_leave(index);
+    if (found != NULL)
+        *cursor = ((uint64_t)index << PIRN__SLAB_PLACE_BITS) + place;
+    return found;
+}
+
+struct pirn__cell *pirn__slabs_walk(struct pirn__slabs *set, uint64_t *cursor,
+                                    pirn__try_ref_fn *try_ref)
+{
+    uint64_t end = (uint64_t)pirn__directory_limit() << PIRN__SLAB_PLACE_BITS;
+    struct pirn__cell *cell = NULL;
+
+    while (cell == NULL && *cursor < end)
+        cell = walk_chunk(set, cursor, try_ref);
+    return cell;
+}
+
+void pirn__slabs_stats(struct pirn__slabs *set, struct pirn__slab_stats *out)
+{
+    pirn__lock(&set->lock);
+    *out = (struct pirn__slab_stats){
+        .cells_out = set->cells_out,
+        .chunks = set->chunk_count,
+        .bytes = set->chunk_bytes,
+    };
+    pirn__unlock(&set->lock);
+}
+
+static void class_validate_locked(struct pirn__slabs *set, uint32_t class_index)
+{
+    struct pirn__slab_class *class = &set->classes[class_index];
+    bool has_empty = false;
+
+    for (pirn_link *link = class->usable.next_; link != &class->usable;
+         link = link->next_) {
+        struct pirn__slab_chunk *chunk =
+            PIRN_CONTAINER_OF(link, struct pirn__slab_chunk, link);
+
+        pirn__chunk_validate_locked(chunk);
+        PIRN_ASSERT(chunk->set == set && chunk->class_index == class_index);
+        PIRN_ASSERT((chunk->used == 0) == (chunk == class->empty));
+        has_empty |= chunk == class->empty;
+    }
+    PIRN_ASSERT(has_empty == (class->empty != NULL));
+}
+
+void pirn__slabs_validate(struct pirn__slabs *set)
+{
+    pirn__lock(&set->lock);
+    for (uint32_t i = 0; i < PIRN__SLAB_CLASSES; i++)
+        class_validate_locked(set, i);
+    PIRN_ASSERT(pirn__list_empty(&set->classes[CLASS_BIG].usable));
+    PIRN_ASSERT(set->chunk_count <= set->cells_out + PIRN__SLAB_CLASSES);
+    pirn__unlock(&set->lock);
+}

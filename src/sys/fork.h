@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sys/fork.h - how a child process learns that it is one. */
+#ifndef PIRN_SYS_FORK_H
+#define PIRN_SYS_FORK_H
+
+#include <pirn/base.h>
+
+/* A number that differs from what the parent process reads, for each fork(2)
+ * on the way down.  A runtime that remembers another number belongs to an
+ * ancestor.  One load; any thread.  A bare clone(2) is not seen. */
+uint32_t pirn__fork_generation(void);
+
+#endif /* PIRN_SYS_FORK_H */

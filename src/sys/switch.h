@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sys/switch.h - leave one stack and continue on another.
+ *
+ * The switch saves the callee-saved registers.  It ends in an indirect jump,
+ * because a `ret` to another stack is mispredicted.  Each switch is announced
+ * to ASan and TSan where they are compiled in; elsewhere it is the bare
+ * assembly, inlined down to one call.
+ *
+ * Floating-point control words (rounding, masked exceptions) belong to the
+ * thread: a context made without `fp_controls` finds those of whoever ran
+ * before and leaves its changes behind.  A context made with `fp_controls` has
+ * words of its own, at first those of its maker; while it runs the thread's
+ * are kept aside, and come back with the next context that has none.
+ *
+ * A thread's own stack takes part through a context of zeros, which stays on
+ * that thread and never has `fp_controls`.
+ */
+#ifndef PIRN_SYS_SWITCH_H
+#define PIRN_SYS_SWITCH_H
+
+#include <pirn/base.h>
+
+#include "sys/checker.h"
+
+#define PIRN__WATCH_SWITCH (PIRN__WITH_ASAN || PIRN__WITH_TSAN)
+
+/* The entry of a context; never returns, it leaves by pirn__context_exit(). */
+typedef void pirn__context_fn(void *arg);
+
+struct pirn__context {
+    void *sp;         /* where the registers are saved while suspended; the
+                         assembly knows that it comes first */
+    void *stack_base; /* lowest usable byte; NULL for a thread's own stack */
+    size_t stack_size;
+    uint64_t fp_own;    /* its control words while it is suspended */
+    uint64_t fp_thread; /* the thread's, while it runs */
+    bool fp_controls;
+#if PIRN__WATCH_SWITCH
+    void *fake_stack;        /* ASan's, while suspended */
+    const void *asan_bottom; /* bounds of the stack as ASan knows them */
+    size_t asan_size;
+    void *tsan_fiber;
+    pirn__context_fn *fn; /* what the announcing entry goes on to call */
+    void *arg;
+#endif
+};
+
+/* Prepare `context` to start fn(arg) on [stack_base, stack_base + size). */
+void pirn__context_make(struct pirn__context *context, void *stack_base,
+                        size_t stack_size, pirn__context_fn *fn, void *arg,
+                        bool fp_controls);
+
+/* Release what the sanitizers hold for a context that is not running. */
+void pirn__context_dispose(struct pirn__context *context);
+
+/* The bare switch, one file per processor.  Returns, on the stack of `to`, the
+ * context that was left. */
+struct pirn__context *pirn__switch_raw(struct pirn__context *from,
+                                       struct pirn__context *to);
+
+/* The floating-point half; only needed if one of the two has `fp_controls`. */
+void pirn__switch_fp(struct pirn__context *from, struct pirn__context *to);
+
+#if PIRN__WATCH_SWITCH
+
+void pirn__context_switch(struct pirn__context *from, struct pirn__context *to);
+void pirn__context_exit(struct pirn__context *from, struct pirn__context *to);
+
+#else
+
+/* Save the caller in `from`, continue `to`. */
+static inline void pirn__context_switch(struct pirn__context *from,
+                                        struct pirn__context *to)
+{
+    if (__builtin_expect(from->fp_controls | to->fp_controls, 0))
+        pirn__switch_fp(from, to);
+    (void)pirn__switch_raw(from, to);
+}
+
+/* The same, and `from` will never continue. */
+static inline void pirn__context_exit(struct pirn__context *from,
+                                      struct pirn__context *to)
+{
+    pirn__context_switch(from, to);
+}
+
+#endif
+
+#endif /* PIRN_SYS_SWITCH_H */

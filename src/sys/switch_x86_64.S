@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sys/switch_x86_64.S - the context switch for x86-64, System V ABI.
+ *
+ * A suspended context is its stack pointer; above it, upwards:
+ *
+ *     r15 r14 r13 r12 rbx rbp, the address to continue at
+ *
+ * Unwinders see the same picture at every instruction, before and after the
+ * stack pointer changes hands, because both stacks look alike here.
+ *
+ * The last jump may land behind any call, where there is no endbr64, so it is
+ * marked notrack for indirect-branch tracking.  Shadow stacks are not
+ * switched, and the note at the end does not claim so: a process that links
+ * this runs without them.
+ */
+
+    .text
+
+/* struct pirn__context *pirn__switch_raw(from, to) */
+    .globl  pirn__switch_raw
+    .hidden pirn__switch_raw
+    .type   pirn__switch_raw, @function
+    .p2align 4
+pirn__switch_raw:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq   %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq   %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq   %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq   %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq   %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    movq    %rsp, (%rdi)
+    movq    (%rsi), %rsp
+    movq    %rdi, %rax
+    popq    %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq    %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq    %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq    %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq    %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    popq    %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    popq    %rcx
+    .cfi_adjust_cfa_offset -8
+    .cfi_register %rip, %rcx
+    notrack jmp *%rcx
+    .cfi_endproc
+    .size   pirn__switch_raw, . - pirn__switch_raw
+
+/* The outermost frame of every context: rbx is the function, r12 its argument,
+ * rax the context that was left.  There is no return address, which is where
+ * backtraces end.  The nop lets an unwinder that looks up the byte before the
+ * address of a context that has not started yet find this frame too. */
+    .type   switch_start, @function
+    .p2align 4
+    .cfi_startproc
+    .cfi_undefined %rip
+    .cfi_undefined %rbp
+    nop
+switch_start:
+    endbr64
+    movq    %r12, %rdi
+    movq    %rax, %rsi
+    callq   *%rbx
+    ud2
+    .cfi_endproc
+    .size   switch_start, . - switch_start
+
+/* void *pirn__switch_make(top, start, arg)
+ *
+ * Two zero words stay above the frame for unwinders that guess; what remains
+ * is a multiple of 16 at the call in switch_start. */
+    .globl  pirn__switch_make
+    .hidden pirn__switch_make
+    .type   pirn__switch_make, @function
+    .p2align 4
+pirn__switch_make:
+    .cfi_startproc
+    endbr64
+    leaq    switch_start(%rip), %rcx
+    leaq    -72(%rdi), %rax
+    movq    $0, 0(%rax)
+    movq    $0, 8(%rax)
+    movq    $0, 16(%rax)
+    movq    %rdx, 24(%rax)
+    movq    %rsi, 32(%rax)
+    movq    $0, 40(%rax)
+    movq    %rcx, 48(%rax)
+    movq    $0, 56(%rax)
+    movq    $0, 64(%rax)
+    ret
+    .cfi_endproc
+    .size   pirn__switch_make, . - pirn__switch_make
+
+/* uint64_t pirn__switch_fp_read(void): MXCSR low, x87 control word high. */
+    .globl  pirn__switch_fp_read
+    .hidden pirn__switch_fp_read
+    .type   pirn__switch_fp_read, @function
+    .p2align 4
+pirn__switch_fp_read:
+    .cfi_startproc
+    endbr64
+    stmxcsr -8(%rsp)
+    fnstcw  -16(%rsp)
+    movl    -8(%rsp), %eax
+    movzwl  -16(%rsp), %ecx
+    shlq    $32, %rcx
+    orq     %rcx, %rax
+    ret
+    .cfi_endproc
+    .size   pirn__switch_fp_read, . - pirn__switch_fp_read
+
+/* void pirn__switch_fp_write(uint64_t words) */
+    .globl  pirn__switch_fp_write
+    .hidden pirn__switch_fp_write
+    .type   pirn__switch_fp_write, @function
+    .p2align 4
+pirn__switch_fp_write:
+    .cfi_startproc
+    endbr64
+    movl    %edi, -8(%rsp)
+    shrq    $32, %rdi
+    movw    %di, -16(%rsp)
+    ldmxcsr -8(%rsp)
+    fldcw   -16(%rsp)
+    ret
+    .cfi_endproc
+    .size   pirn__switch_fp_write, . - pirn__switch_fp_write
+
+    .section .note.GNU-stack, "", @progbits
+
+/* GNU_PROPERTY_X86_FEATURE_1_AND with IBT alone. */
+    .section .note.gnu.property, "a", @note
+    .p2align 3
+    .long   4, 16, 5
+    .asciz  "GNU"
+    .long   0xc0000002, 4, 1, 0
