@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* src/fiber/fiber.c - a fiber as a future: started, resumed, ended, abandoned.
+ *
+ * A fiber cannot be dropped like another future, because its stack holds
+ * whatever its callers own.  Dropping one that has run withdraws what it waits
+ * for and quarantines stack and cell: neither is ever used or freed again.
+ */
+#include "fiber/fiber.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "sched/runtime.h"
+#include "sys/sys.h"
+#include "task/local.h"
+#include "time/timers.h"
+
+static struct pirn__fiber *fiber_of(const pirn_future *future)
+{
+    return PIRN_CONTAINER_OF(future, struct pirn__fiber, future);
+}
+
+struct pirn__fiber *pirn__fiber_current(void)
+{
+    struct pirn__local *local = pirn__local();
+
+    return local == NULL ? NULL : local->fiber;
+}
+
+void pirn__fiber_switch_out(struct pirn__fiber *fiber)
+{
+    fiber->state = PIRN__FIBER_SUSPENDED;
+    pirn__context_switch(&fiber->context, fiber->host);
+    fiber->state = PIRN__FIBER_RUNNING;
+}
+
+/* The bottom of every fiber's stack. */
+static void fiber_entry(void *arg)
+{
+    struct pirn__fiber *fiber = arg;
+
+    fiber->outcome = fiber->fn(fiber->arg);
+    fiber->state = PIRN__FIBER_DONE;
+    pirn__context_exit(&fiber->context, fiber->host);
+}
+
+/* Never to be touched again: the extra reference keeps the cell. */
+static void quarantine(struct pirn__fiber *fiber)
+{
+    struct pirn__task *task = pirn__fiber_task(fiber);
+    struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
+
+    pirn__state_ref(pirn__task_state(task));
+    pirn__stack_quarantine(fiber->pool, &fiber->stack);
+    /* relaxed: a statistic. */
+    pirn__add(&rt->quarantined, 1, relaxed);
+}
+
+static enum pirn_poll finish(struct pirn__fiber *fiber)
+{
+    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
+    if (fiber->state == PIRN__FIBER_PANICKED) {
+        quarantine(fiber);
+        return PIRN_READY;
+    }
+    pirn__context_dispose(&fiber->context);
+    pirn__stack_give(fiber->pool, &fiber->stack);
+    return PIRN_READY;
+}
+
+/* Run it on its own stack until it waits or ends. */
+static void resume(struct pirn__fiber *fiber, struct pirn__local *local)
+{
+    const struct pirn__waiter_ops *waiter = local->waiter;
+    void *outer = local->fiber;
+    uint32_t no_suspend = local->no_suspend;
+    struct pirn__context host = {0};
+
+    fiber->host = &host;
+    local->waiter = &pirn__fiber_waiter_ops;
+    local->fiber = fiber;
+    local->no_suspend = 0;
+    pirn__context_switch(&host, &fiber->context);
+    local->waiter = waiter;
+    local->fiber = outer;
+    local->no_suspend = no_suspend;
+}
+
+static void start(struct pirn__fiber *fiber, bool fp_controls)
+{
+    pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
+                       fiber_entry, fiber, fp_controls);
+    fiber->state = PIRN__FIBER_RUNNING;
+}
+
+static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__fiber *fiber = fiber_of(self);
+    struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
+
+    if (rt->overflow_report)
+        pirn__overflow_watch_thread();
+    if (fiber->state == PIRN__FIBER_NEW)
+        start(fiber, fiber->context.fp_controls);
+    fiber->cx = cx;
+    resume(fiber, pirn__local());
+    return fiber->state == PIRN__FIBER_SUSPENDED ? PIRN_PENDING
+                                                 : finish(fiber);
+}
+
+static void fiber_drop(pirn_future *self)
+{
+    struct pirn__fiber *fiber = fiber_of(self);
+
+    PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
+                fiber->state == PIRN__FIBER_SUSPENDED);
+    if (fiber->state == PIRN__FIBER_NEW) {
+        pirn__stack_give(fiber->pool, &fiber->stack);
+        return;
+    }
+    if (fiber->awaiting != NULL)
+        pirn_future_drop(fiber->awaiting);
+    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
+    quarantine(fiber);
+}
+
+static void fiber_describe(const pirn_future *self, pirn_text *out)
+{
+    const struct pirn__fiber *fiber = fiber_of(self);
+
+    if (fiber->state == PIRN__FIBER_NEW)
+        pirn_text_append(out, "its first run");
+    else if (fiber->awaiting != NULL)
+        pirn_future_describe(fiber->awaiting, out);
+    else
+        pirn_text_append(out, "yield");
+}
+
+static int fiber_outcome(const pirn_future *self)
+{
+    return fiber_of(self)->outcome;
+}
+
+static const pirn_future_ops fiber_future_ops = {
+    .poll = fiber_poll,
+    .drop = fiber_drop,
+    .describe = fiber_describe,
+    .outcome = fiber_outcome,
+};
+
+static const struct pirn__task_ops fiber_task_ops = {.injects = true};
+
+/* With the checks made: take a stack and spawn. */
+static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
+                       const pirn_spawn_options *options, const char *site,
+                       pirn_task **out)
+{
+    size_t size = options != NULL ? options->stack_size_bytes : 0;
+    int rc = pirn__stacks_pool(pirn__runtime_of(home), size, &fiber->pool);
+
+    if (rc == 0)
+        rc = pirn__stack_take(fiber->pool, &fiber->stack);
+    if (rc < 0)
+        return rc;
+    rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
+                     options, site, out);
+    if (rc < 0)
+        pirn__stack_give(fiber->pool, &fiber->stack);
+    return rc;
+}
+
+int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
+                    const pirn_spawn_options *options, const char *site,
+                    pirn_task **out)
+{
+    struct pirn__fiber fiber = {
+        .future = {&fiber_future_ops},
+        .fn = fn,
+        .arg = arg,
+    };
+    struct pirn__home *home;
+    int rc;
+
+    if (out != NULL)
+        *out = NULL;
+    if (fn == NULL || site == NULL)
+        return -EINVAL;
+    home = pirn__home_for(options);
+    rc = pirn__spawn_check(home);
+    if (rc < 0)
+        return rc;
+    fiber.context.fp_controls = options != NULL && options->fp_controls;
+    return spawn_fiber(home, &fiber, options, site, out);
+}
+
+int pirn_go_at(pirn_fiber_fn *fn, void *arg, const char *site)
+{
+    return pirn_go_with_at(fn, arg, NULL, site, NULL);
+}
+
+void pirn_fiber_shield_begin(void)
+{
+    struct pirn__fiber *fiber = pirn__fiber_current();
+
+    if (fiber != NULL)
+        fiber->shield++;
+}
+
+void pirn_fiber_shield_end(void)
+{
+    struct pirn__fiber *fiber = pirn__fiber_current();
+
+    if (fiber == NULL)
+        return;
+    PIRN_REQUIRE(fiber->shield > 0, "a shield that ends has begun");
+    fiber->shield--;
+}
+
+pirn_stack_usage pirn_fiber_stack_usage(void)
+{
+    struct pirn__fiber *fiber = pirn__fiber_current();
+
+    if (fiber == NULL)
+        return (pirn_stack_usage){0};
+    return (pirn_stack_usage){
+        .high_water_bytes = pirn__stack_high_water(&fiber->stack),
+        .size_bytes = fiber->stack.size,
+    };
+}
+
+void pirn_panic(const char *format, ...)
+{
+    struct pirn__local *local = pirn__local();
+    struct pirn__fiber *fiber = local == NULL ? NULL : local->fiber;
+    char message[sizeof local->turn->message];
+    struct pirn__turn *turn;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    /* Inside a poll the library's own locks may be held: there is no way out
+     * that leaves the rest of the process sound. */
+    if (fiber == NULL || local->no_suspend > 0)
+        pirn__abort_at("pirn_panic", "panic outside a fiber", message);
+    turn = fiber->cx->turn_;
+    turn->failed = true;
+    snprintf(turn->message, sizeof turn->message, "%s", message);
+    fiber->outcome = PIRN_EPANIC;
+    fiber->state = PIRN__FIBER_PANICKED;
+    pirn__context_exit(&fiber->context, fiber->host);
+    __builtin_unreachable();
+}

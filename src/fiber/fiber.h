@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* src/fiber/fiber.h - a fiber: a future whose poll switches onto a stack.
+ *
+ * It is always the root future of its task, so the task header stands right in
+ * front of it.  Everything here belongs to the holder of RUNNING: the poller
+ * outside, the fiber itself inside.
+ *
+ *   NEW --first poll--> RUNNING <--poll / switch out--> SUSPENDED
+ *                          |--fn returns--> DONE
+ *                          '--pirn_panic--> PANICKED
+ */
+#ifndef PIRN_FIBER_FIBER_H
+#define PIRN_FIBER_FIBER_H
+
+#include <pirn/fiber.h>
+#include <pirn/time.h>
+
+#include "fiber/stack.h"
+#include "sys/switch.h"
+#include "task/task.h"
+
+enum pirn__fiber_state {
+    PIRN__FIBER_NEW,
+    PIRN__FIBER_RUNNING,
+    PIRN__FIBER_SUSPENDED,
+    PIRN__FIBER_DONE,
+    PIRN__FIBER_PANICKED,
+};
+
+struct pirn__fiber {
+    pirn_future future;
+    pirn_fiber_fn *fn;
+    void *arg;
+    struct pirn__context context;
+    struct pirn__context *host; /* of the poll in progress */
+    pirn_cx *cx;                /* of the poll in progress */
+    struct pirn__stack stack;
+    struct pirn__stack_pool *pool;
+    pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
+    pirn_timer timer;      /* the single entry; see wait.c */
+    uint32_t shield;       /* depth of shielded sections */
+    int outcome;
+    enum pirn__fiber_state state;
+};
+
+static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
+{
+    return (struct pirn__task *)(void *)fiber - 1;
+}
+
+/* The fiber that runs on this thread, or NULL. */
+struct pirn__fiber *pirn__fiber_current(void);
+
+/* Leave the stack until the next poll. */
+void pirn__fiber_switch_out(struct pirn__fiber *fiber);
+
+/* wait.c: how a fiber waits. */
+extern const struct pirn__waiter_ops pirn__fiber_waiter_ops;
+
+/* stacks.c: the pool of `rt` for stacks of a size. */
+struct pirn_runtime;
+int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
+                      struct pirn__stack_pool **out);
+
+/* overflow.c: report overruns while at least one runtime wants it; on this
+ * thread. */
+void pirn__overflow_watch(void);
+void pirn__overflow_unwatch(void);
+void pirn__overflow_watch_thread(void);
+
+#endif /* PIRN_FIBER_FIBER_H */

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: MIT */
+/* src/fiber/stack.c - memory for fiber stacks.
+ *
+ * A slab is one mapping of up to 64 stacks, each with its guard below:
+ *
+ *     | guard | stack 0 | guard | stack 1 | ...          (addresses grow ->)
+ *                     ^ colour: up to 15 * 128 bytes off the top
+ *
+ * A stack of a slab is in one of four states:
+ *
+ *     in use     handed out
+ *     warm       in the pool's ring: its pages are kept, hottest first out
+ *     cold       its pages are given back; guarded since its first use
+ *     fresh      never used and without a guard
+ *
+ *     fresh --guard--> in use --give--> warm --ring full, trim--> cold
+ *                        ^---take--------'----------take-----------'
+ *
+ * Invariants, all under pool->lock
+ *   - `busy` has a bit for each stack that is in use, warm, or between two
+ *     states; the others are cold or fresh.
+ *   - A slab without busy stacks is in `empty`, one without others in `full`,
+ *     the rest in `open`.
+ *   - More than one empty slab is not kept, but for the moment in which a
+ *     thread that made one has not used it yet.
+ *
+ * No system call is made under the lock: whoever needs one takes the stack out
+ * of everybody's sight by its busy bit first.
+ *
+ * A guard stays as long as its slab, so the count of guards by protection, over
+ * all pools, falls only when a slab is unmapped.
+ */
+#include "fiber/stack.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "sys/checker.h"
+#include "sys/sys.h"
+
+enum {
+    STACKS_PER_SLAB = 64, /* one bit each in a word */
+    WARM_CAPACITY = 256,
+    COLOUR_COUNT = 16,
+    COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
+    PAGES_PER_LOOK = 64
+};
+
+#define STACK_BYTES_MIN ((size_t)16 << 10)
+#define STACK_BYTES_MAX ((size_t)1 << 30)
+#define SLAB_BYTES_MAX ((size_t)256 << 20)
+
+struct pirn__stack_slab {
+    pirn_link link; /* pool->lock: open, full or empty; or `abandoned` */
+    char *base;
+    size_t page_size; /* of a guard, too; read by signal handlers */
+    uint64_t busy;    /* pool->lock */
+    uint64_t guarded; /* pool->lock; set by the claim, before the guard is in */
+    uint64_t quarantined;     /* pool->lock */
+    uint32_t next;            /* pool->lock: where the search goes on */
+    uint32_t protected_count; /* pool->lock: guards that cost mappings */
+};
+
+/* A stack by its place. */
+struct place {
+    struct pirn__stack_slab *slab;
+    uint32_t index;
+};
+
+struct pirn__stack_pool {
+    const pirn_alloc *alloc;
+    size_t page_size;
+    size_t usable; /* bytes per stack, the colour included */
+    size_t slab_bytes;
+    size_t protected_limit; /* for the whole process */
+    uint32_t slab_stacks;
+    uint32_t warm_limit; /* 0: the cache is off */
+    enum pirn__guard_kind guard;
+
+    pirn_lock lock; /* guards what follows */
+    uint32_t warm_first; /* the coldest */
+    uint32_t warm_count;
+    size_t slab_count;
+    size_t empty_count;
+    size_t in_use;
+    size_t quarantined;
+    pirn_link open;
+    pirn_link full;
+    pirn_link empty;
+    struct place warm[WARM_CAPACITY]; /* a ring */
+};
+
+/* Slabs that outlive their pool, so that they can be found: by a debugger, and
+ * by leak checkers. */
+static pirn_lock abandoned_lock;
+static pirn_link abandoned = { &abandoned, &abandoned };
+
+static char *guard_of(const struct pirn__stack_pool *pool, struct place place)
+{
+    return place.slab->base + place.index * (pool->page_size + pool->usable);
+}
+
+static uint64_t bit_of(uint32_t index)
+{
+    return UINT64_C(1) << index;
+}
+
+/* The stacks of the slab that can be claimed. */
+static uint64_t free_stacks(const struct pirn__stack_pool *pool,
+                            const struct pirn__stack_slab *slab)
+{
+    uint64_t all = ~UINT64_C(0) >> (STACKS_PER_SLAB - pool->slab_stacks);
+
+    return all & ~slab->busy;
+}
+
+static struct pirn__stack_slab *slab_of_link(pirn_link *link)
+{
+    return PIRN_CONTAINER_OF(link, struct pirn__stack_slab, link);
+}
+
+static pirn_link *home_of(struct pirn__stack_pool *pool,
+                          const struct pirn__stack_slab *slab)
+{
+    if (slab->busy == 0)
+        return &pool->empty;
+    return free_stacks(pool, slab) == 0 ? &pool->full : &pool->open;
+}
+
+static void set_busy_locked(struct pirn__stack_pool *pool,
+                            struct pirn__stack_slab *slab, uint64_t busy)
+{
+    pirn_link *before = home_of(pool, slab);
+    pirn_link *after;
+
+    slab->busy = busy;
+    after = home_of(pool, slab);
+    if (after == before)
+        return;
+    pirn__list_remove(&slab->link);
+    pirn__list_push_tail(after, &slab->link);
+    pool->empty_count += after == &pool->empty;
+    pool->empty_count -= before == &pool->empty;
+}
+
+/* Unmap a slab that is in no list.  If the kernel refuses, because the cut
+ * needs one more mapping than it grants, false and the slab is as it was. */
+static bool destroy_slab(struct pirn__stack_pool *pool,
+                         struct pirn__stack_slab *slab)
+{
+    if (pirn__sys->unmap(slab->base, pool->slab_bytes) < 0)
+        return false;
+    pirn__guard_forget(slab->protected_count);
+    pool->alloc->give(pool->alloc->ctx, slab, sizeof *slab,
+                      _Alignof(max_align_t));
+    return true;
+}
+
+static void add_slab_locked(struct pirn__stack_pool *pool,
+                            struct pirn__stack_slab *slab)
+{
+    pirn__list_push_tail(home_of(pool, slab), &slab->link);
+    pool->slab_count++;
+    pool->empty_count++;
+}
+
+static int make_slab(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_slab *slab;
+    void *base;
+    int rc;
+
+    slab = pool->alloc->take(pool->alloc->ctx, sizeof *slab,
+                             _Alignof(max_align_t));
+    if (slab == NULL)
+        return -ENOMEM;
+    rc = pirn__sys->map(pool->slab_bytes, &base);
+    if (rc < 0)
+        goto fail_slab;
+    *slab = (struct pirn__stack_slab){
+        .base = base,
+        .page_size = pool->page_size,
+    };
+    pirn__list_init(&slab->link);
+    pirn__lock(&pool->lock);
+    add_slab_locked(pool, slab);
+    pirn__unlock(&pool->lock);
+    return 0;
+
+fail_slab:
+    pool->alloc->give(pool->alloc->ctx, slab, sizeof *slab,
+                      _Alignof(max_align_t));
+    return rc;
+}
+
+/* Drop a slab that release_locked() handed out. */
+static void drop_slab(struct pirn__stack_pool *pool,
+                      struct pirn__stack_slab *slab)
+{
+    if (slab == NULL || destroy_slab(pool, slab))
+        return;
+    pirn__lock(&pool->lock);
+    add_slab_locked(pool, slab);
+    pirn__unlock(&pool->lock);
+}
+
+/* Unlink an empty slab beyond `keep` of them, or NULL. */
+static struct pirn__stack_slab *
+pop_surplus_locked(struct pirn__stack_pool *pool, size_t keep)
+{
+    if (pool->empty_count <= keep)
+        return NULL;
+    pool->empty_count--;
+    pool->slab_count--;
+    return slab_of_link(pirn__list_pop_head(&pool->empty));
+}
+
+/* Make a busy stack free for everybody.  Returns a slab for drop_slab(), or
+ * NULL. */
+static struct pirn__stack_slab *release_locked(struct pirn__stack_pool *pool,
+                                               struct place place)
+{
+    set_busy_locked(pool, place.slab,
+                    place.slab->busy & ~bit_of(place.index));
+    return pop_surplus_locked(pool, 1);
+}
+
+/* Claim the first of `candidates` from where the last search ended, so that
+ * all have their turn. */
+static struct place claim_locked(struct pirn__stack_pool *pool,
+                                 struct pirn__stack_slab *slab,
+                                 uint64_t candidates)
+{
+    uint64_t later = candidates & (~UINT64_C(0) << slab->next);
+    uint64_t chosen = later != 0 ? later : candidates;
+    uint32_t index = (uint32_t)__builtin_ctzll(chosen);
+
+    set_busy_locked(pool, slab, slab->busy | bit_of(index));
+    slab->next = (index + 1) % STACKS_PER_SLAB;
+    pool->in_use++;
+    return (struct place){ slab, index };
+}
+
+/* The stacks that are best taken from a slab: those that have their guard, but
+ * where memory is checked reuse is put off as long as possible. */
+static uint64_t best_stacks(const struct pirn__stack_pool *pool,
+                            const struct pirn__stack_slab *slab)
+{
+    uint64_t all = free_stacks(pool, slab);
+    uint64_t guarded = all & slab->guarded;
+
+    return pool->warm_limit > 0 && guarded != 0 ? guarded : all;
+}
+
+/* Claim any stack, from a slab in use if possible.  *guarded says whether it
+ * has its guard; the bit is set in any case. */
+static bool claim_any_locked(struct pirn__stack_pool *pool, struct place *out,
+                             bool *guarded)
+{
+    pirn_link *link = pirn__list_first(&pool->open);
+    struct pirn__stack_slab *slab;
+
+    if (link == NULL)
+        link = pirn__list_first(&pool->empty);
+    if (link == NULL)
+        return false;
+    slab = slab_of_link(link);
+    *out = claim_locked(pool, slab, best_stacks(pool, slab));
+    *guarded = (slab->guarded & bit_of(out->index)) != 0;
+    slab->guarded |= bit_of(out->index);
+    return true;
+}
+
+/* Claim a stack of these slabs that has its guard. */
+static bool claim_guarded_locked(struct pirn__stack_pool *pool,
+                                 const pirn_link *list, struct place *out)
+{
+    for (pirn_link *link = list->next_; link != list; link = link->next_) {
+        struct pirn__stack_slab *slab = slab_of_link(link);
+        uint64_t candidates = free_stacks(pool, slab) & slab->guarded;
+
+        if (candidates != 0) {
+            *out = claim_locked(pool, slab, candidates);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No guard can be made for *place: give it back and look for a stack that has
+ * one from earlier. */
+static bool trade_for_guarded(struct pirn__stack_pool *pool,
+                              struct place *place)
+{
+    struct pirn__stack_slab *surplus;
+    bool found;
+
+    pirn__lock(&pool->lock);
+    place->slab->guarded &= ~bit_of(place->index);
+    pool->in_use--;
+    set_busy_locked(pool, place->slab,
+                    place->slab->busy & ~bit_of(place->index));
+    found = claim_guarded_locked(pool, &pool->open, place) ||
+            claim_guarded_locked(pool, &pool->empty, place);
+    /* Only now: a surplus slab may hold the guards that we looked for. */
+    surplus = pop_surplus_locked(pool, 1);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
+    return found;
+}
+
+static int guard_claimed(struct pirn__stack_pool *pool, struct place *place)
+{
+    int rc = pirn__guard_install(pool->guard, pool->protected_limit,
+                                 guard_of(pool, *place), pool->page_size);
+
+    if (rc < 0)
+        return trade_for_guarded(pool, place) ? 0 : rc;
+    if (rc == PIRN__GUARD_PROTECT) {
+        pirn__lock(&pool->lock);
+        place->slab->protected_count++;
+        pirn__unlock(&pool->lock);
+    }
+    return 0;
+}
+
+static int take_cold(struct pirn__stack_pool *pool, struct place *out)
+{
+    bool guarded = false;
+
+    pirn__lock(&pool->lock);
+    /* Ends: each round adds a slab, and others can take all of its stacks
+     * before us only by getting what they want. */
+    while (!claim_any_locked(pool, out, &guarded)) {
+        int rc;
+
+        pirn__unlock(&pool->lock);
+        rc = make_slab(pool);
+        if (rc < 0)
+            return rc;
+        pirn__lock(&pool->lock);
+    }
+    pirn__unlock(&pool->lock);
+    return guarded ? 0 : guard_claimed(pool, out);
+}
+
+static bool take_warm(struct pirn__stack_pool *pool, struct place *out)
+{
+    bool found;
+
+    pirn__lock(&pool->lock);
+    found = pool->warm_count > 0;
+    if (found) {
+        pool->warm_count--;
+        pool->in_use++;
+        *out = pool->warm[(pool->warm_first + pool->warm_count) %
+                          WARM_CAPACITY];
+    }
+    pirn__unlock(&pool->lock);
+    return found;
+}
+
+static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
+{
+    struct place place = pool->warm[pool->warm_first];
+
+    pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
+    pool->warm_count--;
+    return place;
+}
+
+/* Keep a stack warm.  True if *place is now another one, which must be cooled
+ * for it. */
+static bool push_warm_locked(struct pirn__stack_pool *pool,
+                             struct place *place)
+{
+    struct place hottest = *place;
+    bool crowded = pool->warm_count == pool->warm_limit;
+
+    if (pool->warm_limit == 0)
+        return true;
+    if (crowded)
+        *place = pop_coldest_locked(pool);
+    pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;
+    pool->warm_count++;
+    return crowded;
+}
+
+/* Give the pages of a busy stack back and make it free for everybody. */
+static void cool(struct pirn__stack_pool *pool, struct place place)
+{
+    struct pirn__stack_slab *surplus;
+
+    /* Locked memory refuses, and then simply stays. */
+    (void)pirn__sys->discard(guard_of(pool, place) + pool->page_size,
+                             pool->usable);
+    pirn__lock(&pool->lock);
+    surplus = release_locked(pool, place);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
+}
+
+int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
+                         struct pirn__stack_pool **out)
+{
+    size_t page_size = pirn__sys->page_size();
+    struct pirn__stack_pool *pool;
+    size_t stride, fitting;
+
+    *out = NULL;
+    if (size_bytes < STACK_BYTES_MIN || size_bytes > STACK_BYTES_MAX)
+        return -EINVAL;
+    pool = alloc->take(alloc->ctx, sizeof *pool, _Alignof(max_align_t));
+    if (pool == NULL)
+        return -ENOMEM;
+    *pool = (struct pirn__stack_pool){
+        .alloc = alloc,
+        .page_size = page_size,
+        .usable = pirn__round_up(
+            size_bytes + (COLOUR_COUNT - 1) * COLOUR_BYTES, page_size),
+        .protected_limit = pirn__guard_limit(),
+        .warm_limit = pirn__checker_active() ? 0 : WARM_CAPACITY,
+        .guard = pirn__guard_probe(page_size),
+    };
+#ifdef PIRN_DEBUG
+    pool->warm_limit = 0; /* the high-water mark is then exact */
+#endif
+    stride = page_size + pool->usable;
+    fitting = SLAB_BYTES_MAX / stride;
+    pool->slab_stacks = fitting > STACKS_PER_SLAB ? STACKS_PER_SLAB
+                        : fitting == 0            ? 1
+                                                  : (uint32_t)fitting;
+    pool->slab_bytes = pool->slab_stacks * stride;
+    pirn__lock_init(&pool->lock);
+    pirn__list_init(&pool->open);
+    pirn__list_init(&pool->full);
+    pirn__list_init(&pool->empty);
+    *out = pool;
+    return 0;
+}
+
+static void abandon_slab(struct pirn__stack_slab *slab)
+{
+    pirn__lock(&abandoned_lock);
+    pirn__list_push_tail(&abandoned, &slab->link);
+    pirn__unlock(&abandoned_lock);
+}
+
+static void free_slabs(struct pirn__stack_pool *pool, pirn_link *list)
+{
+    pirn_link *link;
+
+    while ((link = pirn__list_pop_head(list)) != NULL) {
+        struct pirn__stack_slab *slab = slab_of_link(link);
+
+        if (slab->busy != 0 || !destroy_slab(pool, slab))
+            abandon_slab(slab);
+    }
+}
+
+void pirn__stack_pool_free(struct pirn__stack_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    pirn__stack_trim(pool, 0);
+    free_slabs(pool, &pool->open);
+    free_slabs(pool, &pool->full);
+    free_slabs(pool, &pool->empty);
+    pool->alloc->give(pool->alloc->ctx, pool, sizeof *pool,
+                      _Alignof(max_align_t));
+}
+
+int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
+{
+    struct place place;
+
+    *out = (struct pirn__stack){ .base = NULL };
+    if (!take_warm(pool, &place)) {
+        int rc = take_cold(pool, &place);
+
+        if (rc < 0)
+            return rc;
+    }
+    out->slab = place.slab;
+    out->index = place.index;
+    out->base = guard_of(pool, place) + pool->page_size;
+    out->size = pool->usable - place.index % COLOUR_COUNT * COLOUR_BYTES;
+    out->valgrind_id = pirn__checker_stack_begin(out->base, out->size);
+    return 0;
+}
+
+void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
+{
+    struct place place = { stack->slab, stack->index };
+    bool must_cool;
+
+    pirn__checker_stack_end(stack->valgrind_id, stack->base, stack->size);
+    *stack = (struct pirn__stack){ .base = NULL };
+    pirn__lock(&pool->lock);
+    PIRN_ASSERT(place.slab->busy & ~place.slab->quarantined &
+                bit_of(place.index));
+    pool->in_use--;
+    must_cool = push_warm_locked(pool, &place);
+    pirn__unlock(&pool->lock);
+    if (must_cool)
+        cool(pool, place);
+}
+
+void pirn__stack_quarantine(struct pirn__stack_pool *pool,
+                            struct pirn__stack *stack)
+{
+    pirn__lock(&pool->lock);
+    PIRN_ASSERT(stack->slab->busy & ~stack->slab->quarantined &
+                bit_of(stack->index));
+    stack->slab->quarantined |= bit_of(stack->index);
+    pool->quarantined++;
+    pirn__unlock(&pool->lock);
+    pirn__checker_stack_keep(stack->base, stack->size);
+}
+
+static bool cool_coldest(struct pirn__stack_pool *pool, size_t keep)
+{
+    struct place place = { NULL, 0 };
+
+    pirn__lock(&pool->lock);
+    if (pool->warm_count > keep)
+        place = pop_coldest_locked(pool);
+    pirn__unlock(&pool->lock);
+    if (place.slab == NULL)
+        return false;
+    cool(pool, place);
+    return true;
+}
+
+void pirn__stack_trim(struct pirn__stack_pool *pool, size_t keep)
+{
+    struct pirn__stack_slab *slab;
+
+    /* At most what a full ring holds, however fast others give. */
+    for (int i = 0; i < WARM_CAPACITY && cool_coldest(pool, keep); i++)
+        continue;
+    if (keep > 0)
+        return;
+    pirn__lock(&pool->lock);
+    slab = pop_surplus_locked(pool, 0);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, slab);
+}
+
+void pirn__stack_stats(struct pirn__stack_pool *pool,
+                       struct pirn__stack_stats *out)
+{
+    pirn__lock(&pool->lock);
+    *out = (struct pirn__stack_stats){
+        .in_use = pool->in_use,
+        .quarantined = pool->quarantined,
+        .cached = pool->slab_count * pool->slab_stacks - pool->in_use,
+        .mapped_bytes = pool->slab_count * pool->slab_bytes,
+        .limit = pool->guard == PIRN__GUARD_REGION ? SIZE_MAX
+                                                   : pool->protected_limit,
+        .guard = pool->guard,
+    };
+    pirn__unlock(&pool->lock);
+}
+
+size_t pirn__stack_high_water(const struct pirn__stack *stack)
+{
+    const size_t page_size = stack->slab->page_size;
+    char *base = stack->base;
+    char *top = base + stack->size;
+    /* The colour may take the last bytes of the top page. */
+    size_t page_count = (stack->size + page_size - 1) / page_size;
+    unsigned char pages[PAGES_PER_LOOK];
+
+    for (size_t first = 0; first < page_count; first += PAGES_PER_LOOK) {
+        size_t left = page_count - first;
+        size_t count = left < PAGES_PER_LOOK ? left : PAGES_PER_LOOK;
+        char *low = base + first * page_size;
+
+        /* Where the kernel does not say, nothing better than "all" is safe. */
+        if (pirn__sys->resident(low, count * page_size, pages) < 0)
+            return stack->size;
+        for (size_t i = 0; i < count; i++) {
+            if (pages[i] & 1)
+                return (size_t)(top - (low + i * page_size));
+        }
+    }
+    return 0;
+}
+
+bool pirn__stack_guards(const struct pirn__stack *stack, const void *address)
+{
+    uintptr_t base = (uintptr_t)stack->base;
+    uintptr_t at = (uintptr_t)address;
+
+    return at < base && at >= base - stack->slab->page_size;
+}
+
+static void validate_slabs_locked(struct pirn__stack_pool *pool,
+                                  const pirn_link *list,
+                                  struct pirn__stack_stats *sum)
+{
+    for (pirn_link *link = list->next_; link != list; link = link->next_) {
+        struct pirn__stack_slab *slab = slab_of_link(link);
+
+        PIRN_ASSERT(home_of(pool, slab) == list);
+        PIRN_ASSERT((slab->quarantined & ~slab->busy) == 0);
+        PIRN_ASSERT((slab->busy & ~slab->guarded) == 0);
+        sum->in_use += (size_t)__builtin_popcountll(slab->busy);
+        sum->quarantined += (size_t)__builtin_popcountll(slab->quarantined);
+        sum->cached += slab->busy == 0;
+        sum->mapped_bytes += pool->slab_bytes;
+    }
+}
+
+void pirn__stack_pool_validate(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_stats sum = { 0 };
+
+    pirn__lock(&pool->lock);
+    validate_slabs_locked(pool, &pool->open, &sum);
+    validate_slabs_locked(pool, &pool->full, &sum);
+    validate_slabs_locked(pool, &pool->empty, &sum);
+    PIRN_ASSERT(sum.mapped_bytes == pool->slab_count * pool->slab_bytes);
+    PIRN_ASSERT(sum.cached == pool->empty_count);
+    PIRN_ASSERT(sum.quarantined == pool->quarantined);
+    /* More than that are busy while another thread cools one. */
+    PIRN_ASSERT(sum.in_use >= pool->in_use + pool->warm_count);
+    PIRN_ASSERT(pool->warm_count <= pool->warm_limit);
+    pirn__unlock(&pool->lock);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* src/fiber/stack.h - memory for fiber stacks.
+ *
+ * Stacks of one size are carved from large mappings: reserved large, committed
+ * by first touch, never huge pages.  Below each lies a guard: a lightweight
+ * guard region where a probe has shown that it works, else mprotect up to a
+ * share of the process's mapping limit.  Tops are coloured, so that stacks at a
+ * power-of-two stride do not fight for the same cache sets.  Freed stacks are
+ * cached, and trimmed beyond a bound.
+ */
+#ifndef PIRN_FIBER_STACK_H
+#define PIRN_FIBER_STACK_H
+
+#include <pirn/alloc.h>
+#include <pirn/link.h>
+
+#include "fiber/guard.h"
+
+struct pirn__stack_slab;
+
+struct pirn__stack {
+    void *base;  /* lowest usable byte, above the guard */
+    size_t size; /* usable bytes, the colour already taken off the top */
+    struct pirn__stack_slab *slab;
+    uint32_t index;       /* within the slab */
+    uint32_t valgrind_id; /* 0 outside Valgrind */
+};
+
+struct pirn__stack_stats {
+    size_t in_use;      /* handed out, quarantined ones included */
+    size_t quarantined; /* never to be used or unmapped again */
+    size_t cached;      /* free and still mapped */
+    size_t mapped_bytes;
+    size_t limit; /* how many can exist under the mapping limit; SIZE_MAX: no
+                     limit from guards */
+    enum pirn__guard_kind guard;
+};
+
+struct pirn__stack_pool; /* any thread may use it */
+
+/* A pool of stacks with at least `size_bytes` usable each (rounded up to pages;
+ * at least 16 KiB and at most 1 GiB, else -EINVAL).  -ENOMEM without memory. */
+int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
+                         struct pirn__stack_pool **out);
+
+/* Unmap everything that is not in use; slabs with quarantined stacks stay.
+ * NULL is fine. */
+void pirn__stack_pool_free(struct pirn__stack_pool *pool);
+
+/* -ENOMEM when memory, or the number of mappings, runs out; *out is then all
+ * zero.  What an earlier user left on a stack is still there. */
+int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out);
+void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack);
+
+/* Never reuse nor unmap this one. */
+void pirn__stack_quarantine(struct pirn__stack_pool *pool,
+                            struct pirn__stack *stack);
+
+/* Give the pages of cached stacks back beyond `keep` stacks; with 0 also the
+ * mappings that nobody uses. */
+void pirn__stack_trim(struct pirn__stack_pool *pool, size_t keep);
+
+void pirn__stack_stats(struct pirn__stack_pool *pool,
+                       struct pirn__stack_stats *out);
+
+/* Bytes ever touched from the top, to within a page, as far as the kernel still
+ * holds the pages in memory.  "Ever" begins where the pages were last given
+ * back: at each give in debug builds and under memory checkers, else when the
+ * stack fell out of the cache, so a reused stack may show an earlier user.  The
+ * stack is suspended or the caller's own. */
+size_t pirn__stack_high_water(const struct pirn__stack *stack);
+
+/* Abort unless the pool's lists, maps and counts agree. */
+void pirn__stack_pool_validate(struct pirn__stack_pool *pool);
+
+/* True if `address` lies in the guard of this stack: an overflow.  Safe in a
+ * signal handler. */
+bool pirn__stack_guards(const struct pirn__stack *stack, const void *address);
+
+#endif /* PIRN_FIBER_STACK_H */

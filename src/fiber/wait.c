@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* src/fiber/wait.c - how a fiber waits: poll, switch out, poll again.
+ *
+ * Deadlines.  A fiber has one timer entry.  It is left armed when a wait ends
+ * before its deadline, because the next wait usually has a later one: then
+ * nothing is to be done, and when the entry fires too early for the wait of that
+ * moment it is armed again.  So a server that reads with a deadline of 30 s
+ * touches the wheel twice a minute, not twice a request.  A wait without a
+ * deadline takes a forgotten entry out, so that an idle runtime has no timer.
+ */
+#include <errno.h>
+
+#include "fiber/fiber.h"
+#include "task/home.h"
+#include "task/local.h"
+#include "time/timers.h"
+
+/* True if the fiber has been asked to stop and may be told so. */
+static bool must_stop(struct pirn__fiber *fiber)
+{
+    return fiber->shield == 0 &&
+           pirn__task_is_cancelled(pirn__fiber_task(fiber));
+}
+
+/* Answer -ECANCELED.  It costs budget, and without any left one turn, so that a
+ * fiber that ignores the answer cannot hold up the others. */
+static int refuse(struct pirn__fiber *fiber)
+{
+    if (!pirn_coop_spend(fiber->cx))
+        pirn__fiber_switch_out(fiber);
+    return -ECANCELED;
+}
+
+static int arm_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
+{
+    struct pirn__task *task = pirn__fiber_task(fiber);
+
+    return pirn__timer_rearm(&fiber->timer, fiber->cx->turn_->home->timers,
+                             pirn__task_waker_borrowed(task), deadline);
+}
+
+/* Before a wait. */
+static int set_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
+{
+    bool armed = pirn__timer_state(&fiber->timer) == PIRN__TIMER_ARMED;
+
+    if (deadline.ns == UINT64_MAX) {
+        if (armed)
+            pirn__timer_stop(&fiber->timer);
+        return 0;
+    }
+    if (armed && fiber->timer.when_ns_ <= deadline.ns)
+        return 0;
+    return arm_clock(fiber, deadline);
+}
+
+/* After a switch: 0 while there is time. */
+static int check_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
+{
+    if (deadline.ns == UINT64_MAX)
+        return 0;
+    switch (pirn__timer_state(&fiber->timer)) {
+    case PIRN__TIMER_FIRED:
+        if (pirn_now_ns() >= deadline.ns)
+            return -ETIMEDOUT;
+        return arm_clock(fiber, deadline);
+    case PIRN__TIMER_DEAD:
+        return PIRN_ESHUTDOWN;
+    case PIRN__TIMER_IDLE:
+    case PIRN__TIMER_ARMED:
+    case PIRN__TIMER_CANCELLED:
+    case PIRN__TIMER_ENDED:
+    case PIRN__TIMER_ENDED_CANCELLED:
+    case PIRN__TIMER_ENDED_SHUTDOWN:
+    case PIRN__TIMER_ENDED_NORUNTIME:
+        break;
+    }
+    return 0;
+}
+
+/* Switch out until the future is ready or must be given up. */
+static int wait_for(struct pirn__fiber *fiber, pirn_future *future,
+                    pirn_deadline deadline)
+{
+    int rc;
+
+    fiber->awaiting = future;
+    do {
+        pirn__fiber_switch_out(fiber);
+        /* What completed at the last moment is returned, not thrown away. */
+        if (pirn_future_poll(future, fiber->cx) == PIRN_READY) {
+            fiber->awaiting = NULL;
+            return 0;
+        }
+        rc = must_stop(fiber) ? -ECANCELED : check_clock(fiber, deadline);
+    } while (rc == 0);
+    fiber->awaiting = NULL;
+    pirn_future_drop(future);
+    return rc;
+}
+
+static int fiber_await(struct pirn__local *local, pirn_future *future,
+                       pirn_deadline deadline)
+{
+    struct pirn__fiber *fiber = local->fiber;
+    int rc;
+
+    if (must_stop(fiber)) {
+        pirn_future_drop(future);
+        return refuse(fiber);
+    }
+    if (pirn_future_poll(future, fiber->cx) == PIRN_READY)
+        return 0;
+    /* Another deadline that has passed is found by its timer, one turn later,
+     * which saves everybody else a clock read. */
+    rc = deadline.ns == 0 ? -ETIMEDOUT : set_clock(fiber, deadline);
+    if (rc < 0) {
+        pirn_future_drop(future);
+        return rc;
+    }
+    return wait_for(fiber, future, deadline);
+}
+
+static int fiber_yield(struct pirn__local *local)
+{
+    struct pirn__fiber *fiber = local->fiber;
+
+    if (must_stop(fiber))
+        return refuse(fiber);
+    fiber->cx->turn_->deferred = true;
+    pirn__fiber_switch_out(fiber);
+    return 0;
+}
+
+static int fiber_fast_path(struct pirn__local *local)
+{
+    struct pirn__fiber *fiber = local->fiber;
+    struct pirn__turn *turn = fiber->cx->turn_;
+
+    if (turn->budget <= 0 || must_stop(fiber))
+        return 1;
+    turn->budget--;
+    return 0;
+}
+
+const struct pirn__waiter_ops pirn__fiber_waiter_ops = {
+    .await = fiber_await,
+    .yield = fiber_yield,
+    .fast_path = fiber_fast_path,
+};

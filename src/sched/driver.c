@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/driver.c - one turn of the current-thread runtime.
+ *
+ * A turn looks for events (waiting only if nothing is ready), fires timers,
+ * brings back the tasks that had yielded, and runs tasks for one interval.
+ *
+ * Where a woken task goes:
+ *   by a running task of this runtime   the LIFO slot; what was there moves to
+ *                                       the tail of the ready queue
+ *   by the driver (events, timers)      the tail of the ready queue
+ *   by any other thread                 the inbox, and the driver is woken if it
+ *                                       sleeps
+ * A task that used up its budget or yielded goes to `deferred`.
+ *
+ * No wake is lost: the driver announces its sleep and then looks at the inbox
+ * and the timers; a waker pushes, or publishes an earlier deadline, and then
+ * looks at the announcement.  All four are seq_cst.
+ */
+#include "sched/runtime.h"
+
+#include "base/assert.h"
+#include "reactor/reactor.h"
+#include "task/task.h"
+
+bool pirn__runtime_is_mine(const struct pirn_runtime *rt)
+{
+    struct pirn__local *local = pirn__local();
+
+    return local != NULL && local->driving == &rt->home;
+}
+
+enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt)
+{
+    /* acquire [runtime.phase]: sees what was prepared for the phase. */
+    return (enum pirn__phase)pirn__load(&rt->phase, acquire);
+}
+
+/* Wake-ups. */
+
+void pirn__driver_wake(struct pirn__home *home)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+
+    /* seq_cst [runtime.sleeping]: after the caller's push or published
+     * deadline; against the driver's announcement. */
+    if (pirn__load(&rt->sleeping, seq_cst) == 0)
+        return;
+    /* acq_rel [runtime.sleeping]: of several wakers one writes. */
+    if (pirn__swap(&rt->sleeping, 0, acq_rel) == 0)
+        return;
+    /* relaxed: a statistic. */
+    pirn__add(&rt->wakes, 1, relaxed);
+    pirn__reactor_wake(home->reactor);
+}
+
+static void submit_here(struct pirn_runtime *rt, struct pirn__task *task,
+                        enum pirn__origin origin)
+{
+    struct pirn__task *displaced = rt->lifo;
+
+    if (origin == PIRN__ORIGIN_SPAWN || rt->turn.task == NULL) {
+        pirn__queue_push(&rt->ready, &task->cell.link);
+        return;
+    }
+    rt->lifo = task;
+    if (displaced != NULL)
+        pirn__queue_push(&rt->ready, &displaced->cell.link);
+}
+
+void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
+                         enum pirn__origin origin)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+
+    if (pirn__runtime_is_mine(rt)) {
+        submit_here(rt, task, origin);
+        return;
+    }
+    pirn__inbox_push(&rt->inbox, &task->cell.link);
+    pirn__driver_wake(home);
+}
+
+/* Running. */
+
+static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
+{
+    struct pirn__task *task = rt->lifo;
+    pirn_slink *link;
+
+    *from_lifo = task != NULL && rt->lifo_runs < PIRN__LIFO_RUNS;
+    if (*from_lifo) {
+        rt->lifo = NULL;
+        rt->lifo_runs++;
+        return task;
+    }
+    rt->lifo_runs = 0;
+    if (rt->polls % PIRN__INBOX_INTERVAL == 0 ||
+        pirn__queue_empty(&rt->ready))
+        pirn__inbox_take(&rt->inbox, &rt->ready);
+    link = pirn__queue_pop(&rt->ready);
+    if (link != NULL)
+        return pirn__task_of_link(link);
+    rt->lifo = NULL;
+    return task;
+}
+
+static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
+                     bool from_lifo)
+{
+    /* A task woken by the one before shares its budget, so that two that wake
+     * each other cannot run for ever. */
+    if (!from_lifo)
+        rt->turn.budget = PIRN__COOP_BUDGET;
+    rt->polls++;
+    if (pirn__task_run(task, &rt->turn, &rt->cache) == PIRN__WAKE_NONE)
+        return;
+    if (rt->turn.deferred) {
+        rt->deferrals++;
+        pirn__queue_push(&rt->deferred, &task->cell.link);
+    } else {
+        pirn__queue_push(&rt->ready, &task->cell.link);
+    }
+}
+
+/* Run tasks for one interval; returns how many polls. */
+static size_t run_ready(struct pirn_runtime *rt)
+{
+    struct pirn__local *local = pirn__local();
+    struct pirn__turn *outer = local->turn;
+    size_t polls = 0;
+    bool from_lifo;
+
+    local->turn = &rt->turn;
+    pirn__no_suspend_begin(local);
+    while (polls < PIRN__EVENT_INTERVAL) {
+        struct pirn__task *task = next_task(rt, &from_lifo);
+
+        if (task == NULL)
+            break;
+        run_task(rt, task, from_lifo);
+        polls++;
+    }
+    rt->turn.task = NULL;
+    pirn__no_suspend_end(local);
+    local->turn = outer;
+    return polls;
+}
+
+bool pirn__driver_has_ready(struct pirn_runtime *rt)
+{
+    return rt->lifo != NULL || !pirn__queue_empty(&rt->ready) ||
+           !pirn__queue_empty(&rt->deferred) ||
+           pirn__inbox_has_some(&rt->inbox);
+}
+
+pirn_deadline pirn__driver_next(struct pirn_runtime *rt)
+{
+    /* seq_cst [timers.next]: after the announcement of the sleep, against a
+     * thread that arms an earlier timer. */
+    uint64_t next = pirn__load(&rt->timers.next, seq_cst);
+
+    return pirn__timers_to_system(&rt->timers, next);
+}
+
+/* Announce that a wake needs a write from now on. */
+static void announce_sleep(struct pirn_runtime *rt)
+{
+    /* seq_cst [runtime.sleeping]: before the looks at inbox and timers. */
+    pirn__store(&rt->sleeping, 1, seq_cst);
+}
+
+static void end_sleep(struct pirn_runtime *rt)
+{
+    /* relaxed: a waker that still sees 1 only writes once too often. */
+    pirn__store(&rt->sleeping, 0, relaxed);
+}
+
+static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)
+{
+    pirn_deadline until = PIRN_EXPIRED;
+
+    if (wait.ns != 0 && !pirn__driver_has_ready(rt)) {
+        announce_sleep(rt);
+        if (!pirn__driver_has_ready(rt)) {
+            until = pirn__driver_next(rt);
+            until = until.ns < wait.ns ? until : wait;
+        }
+    }
+    (void)pirn__reactor_poll(rt->home.reactor, until);
+    end_sleep(rt);
+    rt->turns++;
+}
+
+static void fire_timers(struct pirn_runtime *rt)
+{
+    /* relaxed: only whether a clock read is worth it. */
+    uint64_t next = pirn__load(&rt->timers.next, relaxed);
+
+    if (next != UINT64_MAX)
+        pirn__timers_fire(&rt->timers, PIRN__EVENT_INTERVAL);
+}
+
+size_t pirn__driver_turn(struct pirn_runtime *rt, pirn_deadline wait)
+{
+    look_for_events(rt, wait);
+    fire_timers(rt);
+    pirn__queue_splice(&rt->ready, &rt->deferred);
+    return run_ready(rt);
+}
+
+void pirn__driver_enter(struct pirn_runtime *rt, struct pirn__home **outer)
+{
+    struct pirn__local *local = pirn__local();
+
+    *outer = local->driving;
+    local->driving = &rt->home;
+    end_sleep(rt);
+}
+
+void pirn__driver_leave(struct pirn_runtime *rt, struct pirn__home *outer)
+{
+    /* Between turns a wake must reach the descriptor that the host watches. */
+    announce_sleep(rt);
+    pirn__local()->driving = outer;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/runtime.c - making a runtime, its references, its facts. */
+#include "sched/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "reactor/reactor.h"
+#include "sys/fork.h"
+#include "sys/heap.h"
+#include "sys/sys.h"
+#include "task/task.h"
+
+enum {
+    RUNTIME_STACK_SIZE = 64 * 1024,
+    RUNTIME_STACK_SIZE_MIN = 16 * 1024,
+    RUNTIME_STACK_SIZE_MAX = 1 << 30,
+    RUNTIME_BLOCKING_THREADS = 64,
+    RUNTIME_BLOCKING_THREADS_MAX = 4096,
+    RUNTIME_BLOCKING_QUEUE = 1024,
+};
+
+static const struct pirn__stacks_ops *stacks_ops;
+
+void pirn__runtime_set_stacks_ops(const struct pirn__stacks_ops *ops)
+{
+    stacks_ops = ops;
+}
+
+static uint64_t runtime_now(struct pirn__home *home)
+{
+    return pirn__timers_now(home->timers);
+}
+
+/* One line on standard error, for a failure that has no other taker. */
+static void print_failure(const pirn_failure *failure)
+{
+    char line[320];
+    int length = snprintf(line, sizeof line, "pirn: task %s (%s) failed: %s%s%s\n",
+                          failure->name != NULL ? failure->name : "-",
+                          failure->site, pirn_err_name(failure->outcome),
+                          failure->message[0] != '\0' ? ": " : "",
+                          failure->message);
+    size_t size = length < (int)sizeof line ? (size_t)length : sizeof line - 1;
+
+    (void)pirn__sys->write(2, line, size);
+}
+
+static void runtime_failed(struct pirn__home *home, const pirn_failure *failure)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    struct pirn__local *local = pirn__local();
+
+    /* relaxed: a statistic. */
+    pirn__add(&rt->failures, 1, relaxed);
+    if (rt->on_failure == NULL) {
+        print_failure(failure);
+        return;
+    }
+    if (local != NULL)
+        pirn__no_suspend_begin(local);
+    rt->on_failure(rt->on_failure_arg, failure);
+    if (local != NULL)
+        pirn__no_suspend_end(local);
+}
+
+static const struct pirn__home_ops home_ops = {
+    .submit = pirn__driver_submit,
+    .wake = pirn__driver_wake,
+    .drive_or_park = pirn__host_drive_or_park,
+    .now = runtime_now,
+    .failed = runtime_failed,
+    .free = pirn__runtime_free,
+};
+
+static int check_options(const pirn_runtime_options *options)
+{
+    const pirn_alloc *alloc = options->alloc;
+    size_t stack = options->stack_size_bytes;
+
+    if (alloc != NULL && (alloc->take == NULL || alloc->give == NULL))
+        return -EINVAL;
+    if (stack != 0 &&
+        (stack < RUNTIME_STACK_SIZE_MIN || stack > RUNTIME_STACK_SIZE_MAX))
+        return -EINVAL;
+    return options->blocking_threads > RUNTIME_BLOCKING_THREADS_MAX ? -EINVAL
+                                                                    : 0;
+}
+
+/* The cells are all back, after shutdown: they no longer keep the memory. */
+static void cells_are_back(void *owner)
+{
+    pirn__home_unref(owner);
+}
+
+static void fill_home(struct pirn_runtime *rt,
+                      const pirn_runtime_options *options)
+{
+    struct pirn__home *home = &rt->home;
+
+    home->ops = &home_ops;
+    home->alloc = &rt->alloc;
+    home->runtime = rt;
+    home->timers = &rt->timers;
+    home->blocking_threads = options->blocking_threads != 0
+                                 ? options->blocking_threads
+                                 : RUNTIME_BLOCKING_THREADS;
+    home->blocking_queue = options->blocking_queue != 0
+                               ? options->blocking_queue
+                               : RUNTIME_BLOCKING_QUEUE;
+    home->fork_generation = pirn__fork_generation();
+    pirn__list_init(&home->participants);
+    /* Two: all handles together, and the cells. */
+    pirn__init(&home->refs, 2);
+}
+
+static void fill_runtime(struct pirn_runtime *rt,
+                         const pirn_runtime_options *options)
+{
+    fill_home(rt, options);
+    rt->stack_size_bytes = options->stack_size_bytes != 0
+                               ? options->stack_size_bytes
+                               : RUNTIME_STACK_SIZE;
+    rt->overflow_report = options->overflow_report;
+    rt->on_failure = options->on_failure;
+    rt->on_failure_arg = options->on_failure_arg;
+    rt->turn.home = &rt->home;
+    pirn__init(&rt->handles, 1);
+    /* Before the first turn a wake must reach the descriptor. */
+    pirn__init(&rt->sleeping, 1);
+    pirn__seat_init(&rt->seat);
+    pirn__slabs_init(&rt->slabs, &rt->alloc, cells_are_back, &rt->home);
+    pirn__group_init(&rt->group, &rt->home);
+    pirn__timers_init(&rt->timers, &rt->home);
+}
+
+int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
+{
+    static const pirn_runtime_options defaults;
+    const pirn_alloc *alloc;
+    struct pirn_runtime *rt;
+    int rc;
+
+    if (out == NULL)
+        return -EINVAL;
+    *out = NULL;
+    if (options == NULL)
+        options = &defaults;
+    rc = check_options(options);
+    if (rc < 0)
+        return rc;
+    alloc = options->alloc != NULL ? options->alloc : &pirn__alloc_malloc;
+    rt = alloc->take(alloc->ctx, sizeof *rt, _Alignof(struct pirn_runtime));
+    if (rt == NULL)
+        return -ENOMEM;
+    memset(rt, 0, sizeof *rt);
+    rt->alloc = *alloc;
+    fill_runtime(rt, options);
+    rc = pirn__reactor_new(&rt->alloc, &rt->home, &rt->home.reactor);
+    if (rc < 0) {
+        alloc->give(alloc->ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
+        return rc;
+    }
+    if (stacks_ops != NULL)
+        stacks_ops->begin(rt);
+    *out = rt;
+    return 0;
+}
+
+void pirn__runtime_end_stacks(struct pirn_runtime *rt)
+{
+    if (stacks_ops != NULL)
+        stacks_ops->end(rt);
+}
+
+pirn_runtime *pirn_runtime_ref(pirn_runtime *rt)
+{
+    /* relaxed: the caller has a reference already. */
+    if (rt != NULL)
+        pirn__add(&rt->handles, 1, relaxed);
+    return rt;
+}
+
+void pirn_runtime_unref(pirn_runtime *rt)
+{
+    if (rt == NULL)
+        return;
+    /* A child has no driver and shares the wait set with its parent: it leaves
+     * everything alone. */
+    if (rt->home.fork_generation != pirn__fork_generation())
+        return;
+    /* acq_rel: release [runtime.handles] our uses before the end; acquire
+     * [runtime.handles] everybody's, for the last one. */
+    if (pirn__sub(&rt->handles, 1, acq_rel) != 1)
+        return;
+    /* The result says what the report would; nobody asked for one. */
+    int rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL);
+
+    PIRN_REQUIRE(rc != -EDEADLK, "the last reference to a runtime is not "
+                                 "given up inside a task");
+    pirn__home_unref(&rt->home);
+}
+
+void pirn__runtime_free(struct pirn__home *home)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    pirn_alloc alloc = rt->alloc;
+
+    if (stacks_ops != NULL)
+        stacks_ops->free(rt);
+    pirn__reactor_free(home->reactor);
+    alloc.give(alloc.ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
+    if (alloc.done != NULL)
+        alloc.done(alloc.ctx);
+}
+
+void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
+{
+    struct pirn__slab_stats slabs;
+    struct pirn__group_counts counts;
+
+    if (out == NULL)
+        return;
+    *out = (pirn_runtime_info){0};
+    if (rt == NULL)
+        return;
+    counts = pirn__group_read(&rt->group);
+    pirn__slabs_stats(&rt->slabs, &slabs);
+    out->tasks = counts.live;
+    out->spawned = counts.spawned;
+    out->polls = rt->polls;
+    out->turns = rt->turns;
+    out->deferred = rt->deferrals;
+    out->timers = pirn__timers_count(&rt->timers);
+    /* relaxed: statistics. */
+    out->wakes = pirn__load(&rt->wakes, relaxed);
+    out->failures = pirn__load(&rt->failures, relaxed);
+    out->task_bytes = slabs.bytes;
+    out->backend = "epoll";
+    out->guards = "";
+    if (stacks_ops != NULL)
+        stacks_ops->info(rt, out);
+}
+
+int pirn_runtime_clock_pause(pirn_runtime *rt)
+{
+    if (rt == NULL)
+        return -EINVAL;
+    pirn__timers_pause(&rt->timers);
+    return 0;
+}
+
+int pirn_runtime_clock_advance(pirn_runtime *rt, uint64_t ns)
+{
+    return rt == NULL ? -EINVAL : pirn__timers_advance(&rt->timers, ns);
+}
+
+int pirn_runtime_clock_resume(pirn_runtime *rt)
+{
+    if (rt == NULL)
+        return -EINVAL;
+    pirn__timers_resume(&rt->timers);
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/runtime.h - the current-thread runtime.
+ *
+ * Who may touch what:
+ *   home, alloc, options     constant after pirn_runtime_new()
+ *   "seat" fields            whoever holds the driver's seat (seat.h)
+ *   inbox, sleeping          any thread
+ *   group                    its own lock
+ *   shutdown fields          see shutdown.c
+ *
+ * Memory: `handles` counts what users hold; home.refs counts what keeps the
+ * memory: all handles together, the cells that are still out, and whatever else
+ * took a reference.
+ */
+#ifndef PIRN_SCHED_RUNTIME_H
+#define PIRN_SCHED_RUNTIME_H
+
+#include <pirn/runtime.h>
+
+#include "base/slab.h"
+#include "sched/inbox.h"
+#include "sched/seat.h"
+#include "task/group.h"
+#include "task/home.h"
+#include "task/local.h"
+#include "task/task.h"
+#include "time/timers.h"
+
+enum {
+    PIRN__LIFO_RUNS = 3,      /* runs in a row from the LIFO slot */
+    PIRN__EVENT_INTERVAL = 128, /* polls between two looks for events */
+    PIRN__INBOX_INTERVAL = 31,  /* polls between two looks at the inbox */
+};
+
+enum pirn__phase {
+    PIRN__PHASE_OPEN,
+    PIRN__PHASE_CLOSING,   /* nothing is admitted, tasks are being cancelled */
+    PIRN__PHASE_ABORTING,  /* past the deadline: popped tasks are only dropped */
+    PIRN__PHASE_ABANDONED, /* past it, and the driver has not come back */
+    PIRN__PHASE_DONE,
+};
+
+struct pirn_runtime {
+    struct pirn__home home; /* first */
+    pirn_alloc alloc;
+    size_t stack_size_bytes;
+    bool overflow_report;
+    pirn_failure_fn *on_failure;
+    void *on_failure_arg;
+    PIRN_ATOMIC(uint32_t) handles;
+    PIRN_ATOMIC(uint64_t) failures;
+
+    struct pirn__seat seat;
+    struct pirn__slabs slabs;
+    struct pirn__group group; /* the root: owner of every task without another */
+    struct pirn__timers timers;
+
+    /* Any thread. */
+    struct pirn__inbox inbox;
+    /* 1 from just before the driver sleeps until it is awake again, and
+     * between two turns of a host. */
+    PIRN_ATOMIC(uint32_t) sleeping;
+    PIRN_ATOMIC(uint64_t) wakes;
+    PIRN_ATOMIC(uint64_t) quarantined;
+
+    /* The seat's. */
+    struct pirn__slab_cache cache;
+    struct pirn__queue ready;
+    struct pirn__queue deferred; /* run again after the next look for events */
+    struct pirn__task *lifo;
+    uint32_t lifo_runs;
+    struct pirn__turn turn;
+    uint64_t polls;
+    uint64_t turns;
+    uint64_t deferrals;
+
+    /* Shutdown. */
+    PIRN_ATOMIC(uint32_t) phase; /* enum pirn__phase */
+    pirn_lock shutdown_lock;
+    pirn_report report; /* constant once DONE */
+
+    /* The fiber layer's stack pools, made at first use. */
+    pirn_lock stacks_lock;
+    struct pirn__stacks *stacks; /* stacks_lock */
+};
+
+static inline struct pirn_runtime *pirn__runtime_of(struct pirn__home *home)
+{
+    return (struct pirn_runtime *)(void *)home;
+}
+
+/* True if this thread holds the driver's seat of `rt`. */
+bool pirn__runtime_is_mine(const struct pirn_runtime *rt);
+
+enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt);
+
+/* driver.c: with the seat held, look for events, waiting for them until `wait`
+ * when nothing is ready, then run up to one interval's worth of tasks.  Returns
+ * the number of polls. */
+size_t pirn__driver_turn(struct pirn_runtime *rt, pirn_deadline wait);
+
+/* True if tasks are ready to run now. */
+bool pirn__driver_has_ready(struct pirn_runtime *rt);
+
+/* When timers want the next turn, on the system's clock. */
+pirn_deadline pirn__driver_next(struct pirn_runtime *rt);
+
+/* Bracket turns on this thread: becomes, ceases to be the driver. */
+void pirn__driver_enter(struct pirn_runtime *rt, struct pirn__home **outer);
+void pirn__driver_leave(struct pirn_runtime *rt, struct pirn__home *outer);
+
+/* driver.c: the operations of a home. */
+void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
+                         enum pirn__origin origin);
+void pirn__driver_wake(struct pirn__home *home);
+
+/* host.c */
+void pirn__host_drive_or_park(struct pirn__home *home,
+                              struct pirn__parker *parker,
+                              pirn_deadline deadline);
+
+/* spawn.c: what every front end ends in.  `future` of `size` bytes is moved
+ * into the task. */
+int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
+                pirn_future *future, size_t size,
+                const pirn_spawn_options *options, const char *site,
+                pirn_task **out);
+/* The checks that come before any allocation. */
+int pirn__spawn_check(struct pirn__home *home);
+
+/* shutdown.c: what is left when the last reference to the memory goes. */
+void pirn__runtime_free(struct pirn__home *home);
+
+/* shutdown.c: a driver that comes back after it was given up finishes. */
+void pirn__shutdown_finish_abandoned(struct pirn_runtime *rt);
+
+/* What the fiber layer adds to a runtime's life; registered by it. */
+struct pirn__stacks_ops {
+    void (*begin)(struct pirn_runtime *rt); /* a runtime was made */
+    void (*end)(struct pirn_runtime *rt);   /* it was shut down */
+    void (*free)(struct pirn_runtime *rt);  /* its memory goes */
+    void (*info)(struct pirn_runtime *rt, pirn_runtime_info *out);
+};
+void pirn__runtime_set_stacks_ops(const struct pirn__stacks_ops *ops);
+/* Tell it of the end; nothing without fibers. */
+void pirn__runtime_end_stacks(struct pirn_runtime *rt);
+
+#endif /* PIRN_SCHED_RUNTIME_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/seat.c - see seat.h. */
+#include "sched/seat.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "sys/sys.h"
+#include "task/home.h"
+#include "task/local.h"
+
+void pirn__seat_init(struct pirn__seat *seat)
+{
+    *seat = (struct pirn__seat){0};
+    pirn__list_init(&seat->waiters);
+}
+
+/* May this thread sit down?  0, or why not; -EAGAIN: when the other leaves. */
+static int judge_locked(const struct pirn__seat *seat,
+                        const struct pirn__seat_request *request)
+{
+    int self = pirn__sys->thread_id();
+
+    if (!request->force && seat->bound_thread != 0 &&
+        seat->bound_thread != self)
+        return -EPERM;
+    if (seat->state == PIRN__SEAT_HOST)
+        return request->force ? -EAGAIN : -EBUSY;
+    return seat->state == PIRN__SEAT_WAITER ? -EAGAIN : 0;
+}
+
+static void sit_down_locked(struct pirn__seat *seat,
+                            const struct pirn__seat_request *request)
+{
+    seat->state = PIRN__SEAT_HOST;
+    if (request->bind)
+        seat->bound_thread = pirn__sys->thread_id();
+}
+
+/* Adjust how many hosts wait, and tell a WAITER. */
+static void count_host_locked(struct pirn__seat *seat, int change)
+{
+    seat->hosts_waiting += (uint32_t)change;
+    /* release [seat.wanted]: a hint; the lock orders what matters. */
+    pirn__store(&seat->wanted, seat->hosts_waiting > 0, release);
+}
+
+/* Wait until somebody leaves, at most until the deadline. */
+static int wait_for_departure(struct pirn__seat *seat, uint32_t change,
+                              struct pirn__home *home, pirn_deadline deadline)
+{
+    home->ops->wake(home);
+    return pirn__sys->futex_wait(&seat->change.v_, change, deadline);
+}
+
+int pirn__seat_take(struct pirn__seat *seat, struct pirn__home *home,
+                    const struct pirn__seat_request *request)
+{
+    bool counted = false;
+    int waited = 0;
+    int rc;
+
+    /* Ends: each round follows a departure or an early return of the wait, and
+     * a timed-out wait makes one last try. */
+    for (;;) {
+        uint32_t change;
+
+        pirn__lock(&seat->lock);
+        /* acquire [seat.change]: read before the state, so that a departure in
+         * between makes the wait return at once. */
+        change = pirn__load(&seat->change, acquire);
+        rc = judge_locked(seat, request);
+        if (rc == 0)
+            sit_down_locked(seat, request);
+        if (rc == -EAGAIN && waited == -ETIMEDOUT)
+            rc = -ETIMEDOUT;
+        if ((rc == -EAGAIN) != counted) {
+            counted = !counted;
+            count_host_locked(seat, counted ? 1 : -1);
+        }
+        pirn__unlock(&seat->lock);
+        if (rc != -EAGAIN)
+            return rc;
+        waited = wait_for_departure(seat, change, home, request->deadline);
+    }
+}
+
+bool pirn__seat_try_waiter(struct pirn__seat *seat, struct pirn__parker *parker)
+{
+    bool free;
+
+    pirn__lock(&seat->lock);
+    free = seat->state == PIRN__SEAT_FREE && seat->bound_thread == 0 &&
+           seat->hosts_waiting == 0;
+    if (free)
+        seat->state = PIRN__SEAT_WAITER;
+    else
+        pirn__list_push_tail(&seat->waiters, &parker->seat_link);
+    pirn__unlock(&seat->lock);
+    return free;
+}
+
+void pirn__seat_leave_waiters(struct pirn__seat *seat,
+                              struct pirn__parker *parker)
+{
+    pirn__lock(&seat->lock);
+    pirn__list_remove(&parker->seat_link);
+    pirn__unlock(&seat->lock);
+}
+
+void pirn__seat_leave(struct pirn__seat *seat)
+{
+    struct pirn__parker *next = NULL;
+    pirn_waker waker = {0};
+    bool hosts;
+
+    pirn__lock(&seat->lock);
+    PIRN_ASSERT(seat->state != PIRN__SEAT_FREE);
+    seat->state = PIRN__SEAT_FREE;
+    hosts = seat->hosts_waiting > 0;
+    if (!hosts && seat->bound_thread == 0 &&
+        !pirn__list_empty(&seat->waiters)) {
+        next = PIRN_CONTAINER_OF(seat->waiters.next_, struct pirn__parker,
+                                 seat_link);
+        /* Its thread may leave the list and end once the lock is free. */
+        waker = pirn__parker_waker(next);
+    }
+    /* release [seat.change]: what this driver did is seen by the next. */
+    pirn__add(&seat->change, 1, release);
+    pirn__unlock(&seat->lock);
+    if (hosts)
+        pirn__sys->futex_wake(&seat->change.v_, INT32_MAX);
+    pirn_waker_wake(waker);
+}
+
+bool pirn__seat_is_wanted(struct pirn__seat *seat)
+{
+    /* acquire [seat.wanted]: a hint; the lock orders what matters. */
+    return pirn__load(&seat->wanted, acquire) != 0;
+}

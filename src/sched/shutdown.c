@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/shutdown.c - the end of a runtime, by one deadline.
+ *
+ * The steps, and why in this order:
+ *
+ *   close      the gate first, so that what follows has an end; queued blocking
+ *              jobs are taken out, so that nobody waits for them
+ *   cancel     every member once; the gate is shut, so none is missed
+ *   drain      drive until no task lives and no job runs, or the deadline
+ *   note       who is left, while what they wait for can still be described
+ *   abort      every member is queued with ABORTED and only dropped; fibers are
+ *              quarantined
+ *   release    jobs, timers, descriptors: their waiters belong to others now
+ *   publish    the report, and with it DONE
+ *
+ * Only the first caller does this; later ones wait for DONE.  The one that does
+ * it needs the driver's seat.  A host call that sits there sees the phase and
+ * leaves after its current task.  If it does not come back by the deadline, the
+ * runtime is ABANDONED: its driver, whenever it returns, does the rest.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "reactor/reactor.h"
+#include "sched/runtime.h"
+#include "sys/fork.h"
+#include "sys/sys.h"
+#include "task/task.h"
+
+static void set_phase(struct pirn_runtime *rt, enum pirn__phase phase)
+{
+    /* release [runtime.phase]: what was prepared is seen with the phase. */
+    pirn__store(&rt->phase, (uint32_t)phase, release);
+    pirn__sys->futex_wake(&rt->phase.v_, INT32_MAX);
+}
+
+/* Close. */
+
+static void close_participants(struct pirn_runtime *rt)
+{
+    pirn_link *link;
+
+    pirn__lock(&rt->home.participants_lock);
+    rt->home.participants_closed = true;
+    pirn__unlock(&rt->home.participants_lock);
+    /* The list is final now. */
+    for (link = rt->home.participants.next_; link != &rt->home.participants;
+         link = link->next_) {
+        struct pirn__participant *participant =
+            PIRN_CONTAINER_OF(link, struct pirn__participant, link);
+
+        participant->ops->close(participant);
+    }
+}
+
+static void cancel_task(struct pirn__task *task, void *arg)
+{
+    (void)arg;
+    pirn__task_submit(task, pirn__state_cancel(pirn__task_state(task)));
+}
+
+static void close_and_cancel(struct pirn_runtime *rt)
+{
+    pirn__group_close(&rt->group);
+    close_participants(rt);
+    pirn__group_visit(&rt->group, cancel_task, NULL);
+    rt->home.ops->wake(&rt->home);
+}
+
+/* Drain. */
+
+static size_t busy_participants(struct pirn_runtime *rt)
+{
+    size_t busy = 0;
+    pirn_link *link;
+
+    for (link = rt->home.participants.next_; link != &rt->home.participants;
+         link = link->next_) {
+        struct pirn__participant *participant =
+            PIRN_CONTAINER_OF(link, struct pirn__participant, link);
+
+        busy += participant->ops->busy(participant);
+    }
+    return busy;
+}
+
+static bool is_drained(struct pirn_runtime *rt)
+{
+    return pirn__group_read(&rt->group).live == 0 &&
+           busy_participants(rt) == 0;
+}
+
+static bool is_past(pirn_deadline deadline)
+{
+    return deadline.ns != UINT64_MAX &&
+           (deadline.ns == 0 || pirn__sys->clock_ns() >= deadline.ns);
+}
+
+/* An expired deadline still lets what was cancelled run once: so many turns. */
+static uint64_t last_turns(struct pirn_runtime *rt)
+{
+    return 2 + 2 * pirn__group_read(&rt->group).live / PIRN__EVENT_INTERVAL;
+}
+
+/* Drive until all is over; false at the deadline. */
+static bool drain(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    uint64_t turns = deadline.ns == 0 ? last_turns(rt) : 0;
+
+    while (!is_drained(rt)) {
+        bool past = is_past(deadline);
+
+        if (past && turns == 0)
+            return false;
+        pirn__driver_turn(rt, past ? PIRN_EXPIRED : deadline);
+        if (past)
+            turns--;
+    }
+    return true;
+}
+
+/* Note. */
+
+static void note_task(struct pirn__task *task, void *arg)
+{
+    pirn_report *report = arg;
+    const pirn_task *handle = (pirn_task *)task;
+    const char *name = pirn_task_name(handle);
+    pirn_report_task *entry;
+    pirn_text text;
+
+    if (report->task_count == PIRN_REPORT_TASKS)
+        return;
+    entry = &report->tasks[report->task_count++];
+    *entry = (pirn_report_task){.id = pirn_task_get_id(handle)};
+    if (name != NULL)
+        strncpy(entry->name, name, sizeof entry->name - 1);
+    strncpy(entry->site, pirn_task_site(handle), sizeof entry->site - 1);
+    text = (pirn_text){entry->waits_for, sizeof entry->waits_for, 0};
+    /* We hold the seat and poll nothing: that is the RUNNING claim here. */
+    pirn_future_describe(pirn__task_future(task), &text);
+}
+
+/* Abort. */
+
+static void abort_task(struct pirn__task *task, void *arg)
+{
+    (void)arg;
+    pirn__task_submit(task, pirn__state_abort(pirn__task_state(task)));
+}
+
+static void abort_rest(struct pirn_runtime *rt)
+{
+    set_phase(rt, PIRN__PHASE_ABORTING);
+    pirn__group_visit(&rt->group, abort_task, NULL);
+    /* Ends: every member is queued, or its spawner is about to queue it, and a
+     * popped one only gets dropped. */
+    while (pirn__group_read(&rt->group).live > 0)
+        pirn__driver_turn(
+            rt, (pirn_deadline){pirn__sys->clock_ns() + 1000000});
+}
+
+/* Release and publish. */
+
+static void end_participants(struct pirn_runtime *rt)
+{
+    pirn_link *link;
+
+    while ((link = pirn__list_pop_head(&rt->home.participants)) != NULL) {
+        struct pirn__participant *participant =
+            PIRN_CONTAINER_OF(link, struct pirn__participant, link);
+
+        participant->ops->report(participant, &rt->report);
+        participant->ops->end(participant);
+    }
+}
+
+static void count_tasks(struct pirn_runtime *rt)
+{
+    struct pirn__group_counts counts = pirn__group_read(&rt->group);
+
+    rt->report.spawned = counts.spawned;
+    rt->report.completed = counts.completed;
+    rt->report.failed = counts.failed;
+    rt->report.cancelled = counts.cancelled;
+    rt->report.aborted = counts.aborted;
+    /* relaxed: only the seat adds. */
+    rt->report.quarantined = pirn__load(&rt->quarantined, relaxed);
+}
+
+/* With the seat held: everything after the drain. */
+static void finish(struct pirn_runtime *rt, bool in_time)
+{
+    rt->report.in_time = in_time;
+    if (!in_time) {
+        pirn__group_visit(&rt->group, note_task, &rt->report);
+        abort_rest(rt);
+    }
+    end_participants(rt);
+    pirn__timers_shutdown(&rt->timers);
+    pirn__reactor_shutdown(rt->home.reactor);
+    pirn__runtime_end_stacks(rt);
+    count_tasks(rt);
+    pirn__slabs_flush(&rt->slabs, &rt->cache);
+    if (pirn__slabs_retire(&rt->slabs))
+        pirn__home_unref(&rt->home);
+    set_phase(rt, PIRN__PHASE_DONE);
+}
+
+/* The driver does not come back: say what is known and leave it to finish. */
+static void abandon(struct pirn_runtime *rt)
+{
+    rt->report.in_time = false;
+    rt->report.still_running = 1;
+    count_tasks(rt);
+    rt->report.aborted += pirn__group_read(&rt->group).live - 1;
+    set_phase(rt, PIRN__PHASE_ABANDONED);
+}
+
+void pirn__shutdown_finish_abandoned(struct pirn_runtime *rt)
+{
+    finish(rt, false);
+}
+
+static int sit_down(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    struct pirn__seat_request request = {.force = true, .deadline = deadline};
+
+    return pirn__seat_take(&rt->seat, &rt->home, &request);
+}
+
+static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    struct pirn__home *outer;
+    bool abandoned = false;
+
+    if (sit_down(rt, deadline) < 0) {
+        abandon(rt);
+        abandoned = true;
+        /* The driver may have left just before it could see that. */
+        if (sit_down(rt, PIRN_EXPIRED) < 0)
+            return;
+    }
+    pirn__driver_enter(rt, &outer);
+    finish(rt, abandoned ? false : drain(rt, deadline));
+    pirn__driver_leave(rt, outer);
+    pirn__seat_leave(&rt->seat);
+}
+
+static bool is_over(enum pirn__phase phase)
+{
+    return phase == PIRN__PHASE_DONE || phase == PIRN__PHASE_ABANDONED;
+}
+
+static void wait_until_over(struct pirn_runtime *rt)
+{
+    enum pirn__phase phase;
+
+    /* Ends: the first caller publishes one of the two by its deadline. */
+    while (!is_over(phase = pirn__runtime_phase(rt)))
+        (void)pirn__sys->futex_wait(&rt->phase.v_, (uint32_t)phase, PIRN_NEVER);
+}
+
+/* True for the first caller, whose deadline stands. */
+static bool begin(struct pirn_runtime *rt)
+{
+    bool first;
+
+    pirn__lock(&rt->shutdown_lock);
+    first = pirn__runtime_phase(rt) == PIRN__PHASE_OPEN;
+    if (first)
+        set_phase(rt, PIRN__PHASE_CLOSING);
+    pirn__unlock(&rt->shutdown_lock);
+    return first;
+}
+
+int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
+                          pirn_report *report)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (rt == NULL)
+        return -EINVAL;
+    if (local == NULL)
+        return -ENOMEM;
+    if (local->turn != NULL || local->no_suspend > 0)
+        return -EDEADLK;
+    if (rt->home.fork_generation != pirn__fork_generation())
+        return PIRN_EFORKED;
+    pirn__home_ref(&rt->home);
+    if (begin(rt)) {
+        close_and_cancel(rt);
+        run_down(rt, deadline);
+    } else {
+        wait_until_over(rt);
+    }
+    if (report != NULL)
+        *report = rt->report;
+    bool in_time = rt->report.in_time;
+
+    pirn__home_unref(&rt->home);
+    return in_time ? 0 : -ETIMEDOUT;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/spawn.c - from a future to a queued task, for every front end. */
+#include <errno.h>
+
+#include "sched/runtime.h"
+#include "sys/fork.h"
+#include "task/task.h"
+
+enum { SPAWN_SIZE_MAX = 16 << 20 };
+
+int pirn__spawn_check(struct pirn__home *home)
+{
+    if (home == NULL)
+        return PIRN_ENORUNTIME;
+    return home->fork_generation == pirn__fork_generation() ? 0 : PIRN_EFORKED;
+}
+
+int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
+                pirn_future *future, size_t size,
+                const pirn_spawn_options *options, const char *site,
+                pirn_task **out)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    struct pirn__task_plan plan = {
+        .ops = ops,
+        .home = home,
+        .slabs = &rt->slabs,
+        .cache = pirn__runtime_is_mine(rt) ? &rt->cache : NULL,
+        .future = future,
+        .size = size,
+        .options = options,
+        .site = site,
+        .handle = out != NULL,
+    };
+    struct pirn__task *task;
+    int rc;
+
+    /* Before any allocation: a dead runtime has given its slabs up. */
+    if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
+        return PIRN_ESHUTDOWN;
+    task = pirn__task_new(&plan);
+    if (task == NULL)
+        return -ENOMEM;
+    rc = pirn__group_admit(&rt->group, task, &plan);
+    if (rc < 0) {
+        pirn__task_discard_new(task, &plan);
+        return rc;
+    }
+    if (out != NULL)
+        *out = (pirn_task *)task;
+    home->ops->submit(home, task, PIRN__ORIGIN_SPAWN);
+    return 0;
+}
+
+int pirn_spawn_at(pirn_future *future, size_t size,
+                  const pirn_spawn_options *options, const char *site,
+                  pirn_task **out)
+{
+    struct pirn__home *home;
+    int rc;
+
+    if (out != NULL)
+        *out = NULL;
+    if (future == NULL || future->ops == NULL || future->ops->poll == NULL ||
+        future->ops->drop == NULL || site == NULL)
+        return -EINVAL;
+    if (size < sizeof *future || size > SPAWN_SIZE_MAX)
+        return -EINVAL;
+    home = pirn__home_for(options);
+    rc = pirn__spawn_check(home);
+    if (rc < 0)
+        return rc;
+    return pirn__spawn(home, &pirn__stackless_ops, future, size, options, site,
+                       out);
+}

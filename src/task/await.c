@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/await.c - straight-line waiting: in a fiber by its waiter, on a
+ * plain thread by parking, nowhere else.
+ */
+#include "task/await.h"
+
+#include <pirn/time.h>
+
+#include <errno.h>
+
+#include "task/home.h"
+#include "task/local.h"
+
+int pirn__may_suspend(void)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (local == NULL)
+        return -ENOMEM;
+    return local->no_suspend > 0 ? -EDEADLK : 0;
+}
+
+static int give_up(pirn_future *future, int rc)
+{
+    pirn_future_drop(future);
+    return rc;
+}
+
+/* Sleep until something may have changed. */
+static void wait_once(struct pirn__local *local, pirn_deadline deadline)
+{
+    struct pirn__parker *parker = local->parker;
+    struct pirn__home *home =
+        parker->home != NULL ? parker->home : local->entered;
+
+    if (home != NULL && parker->fd_count == 0)
+        home->ops->drive_or_park(home, parker, deadline);
+    else
+        pirn__parker_park(parker, deadline);
+}
+
+/* Wait on a plain thread. */
+static int thread_await(struct pirn__local *local, pirn_future *future,
+                        pirn_deadline deadline)
+{
+    struct pirn__parker *parker = pirn__parker_of(local);
+    struct pirn__turn turn = {.home = local->entered, .parker = parker};
+    pirn_waker waker;
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    int rc = 0;
+
+    if (parker == NULL)
+        return give_up(future, -ENOMEM);
+    waker = pirn__parker_waker(parker);
+    for (;;) {
+        pirn__parker_reset(parker);
+        turn.budget = PIRN__COOP_UNLIMITED;
+        if (pirn_future_poll(future, &cx) == PIRN_READY)
+            break;
+        if (pirn_deadline_expired(deadline)) {
+            rc = give_up(future, -ETIMEDOUT);
+            break;
+        }
+        wait_once(local, deadline);
+    }
+    pirn_waker_drop(waker);
+    return rc;
+}
+
+int pirn__await(pirn_future *future, pirn_deadline deadline)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (local == NULL)
+        return give_up(future, -ENOMEM);
+    if (local->no_suspend > 0)
+        return give_up(future, -EDEADLK);
+    if (local->waiter != NULL)
+        return local->waiter->await(local, future, deadline);
+    return thread_await(local, future, deadline);
+}
+
+int pirn_await(pirn_future *future, pirn_deadline deadline)
+{
+    return future == NULL ? -EINVAL : pirn__await(future, deadline);
+}
+
+int pirn_yield(void)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (local == NULL)
+        return -ENOMEM;
+    if (local->no_suspend > 0)
+        return -EDEADLK;
+    return local->waiter == NULL ? 0 : local->waiter->yield(local);
+}
+
+int pirn__fast_path(void)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (local == NULL)
+        return -ENOMEM;
+    if (local->no_suspend > 0)
+        return -EDEADLK;
+    return local->waiter == NULL ? 0 : local->waiter->fast_path(local);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/await.h - waiting, for the straight-line calls. */
+#ifndef PIRN_TASK_AWAIT_H
+#define PIRN_TASK_AWAIT_H
+
+#include <pirn/fiber.h>
+
+/* pirn_await() without the check of its arguments. */
+int pirn__await(pirn_future *future, pirn_deadline deadline);
+
+/* 0 if a straight-line call may wait here, else -EDEADLK. */
+int pirn__may_suspend(void);
+
+#endif /* PIRN_TASK_AWAIT_H */

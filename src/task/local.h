@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/local.h - what a thread is doing: which poll, which runtime, and how
+ * straight-line calls wait on it.
+ *
+ * One record a thread, reached through the one thread-local of sys/tls.c.  A
+ * fiber may change threads at each suspension, so nobody keeps the pointer that
+ * pirn__local() returned across one.
+ */
+#ifndef PIRN_TASK_LOCAL_H
+#define PIRN_TASK_LOCAL_H
+
+#include <pirn/future.h>
+#include <pirn/link.h>
+
+#include "base/atomic.h"
+
+struct pirn__home;
+struct pirn__task;
+struct pirn__parker;
+struct pirn__local;
+
+enum {
+    PIRN__COOP_BUDGET = 128, /* units a task may spend in one poll */
+    PIRN__COOP_UNLIMITED = INT32_MAX,
+};
+
+/* The runtime's side of one poll; cx->turn_ points to it. */
+struct pirn__turn {
+    struct pirn__home *home;      /* whose timers and reactor serve; or NULL */
+    struct pirn__task *task;      /* NULL for block_on and plain threads */
+    struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
+    int32_t budget;               /* coop units left */
+    bool deferred;                /* run again only after the driver */
+    bool failed;                  /* pirn_cx_fail() was called */
+    char message[128];            /* of the failure */
+};
+
+/* How a straight-line call waits here: registered by the fiber layer for
+ * fibers; NULL on a plain thread, which parks. */
+struct pirn__waiter_ops {
+    int (*await)(struct pirn__local *local, pirn_future *future,
+                 pirn_deadline deadline);
+    int (*yield)(struct pirn__local *local);
+    int (*fast_path)(struct pirn__local *local); /* see pirn__fast_path() */
+};
+
+struct pirn__local {
+    struct pirn__turn *turn;    /* the innermost poll of a runtime, or NULL */
+    struct pirn__home *driving; /* whose driver's seat this thread holds */
+    struct pirn__home *entered; /* pirn_runtime_enter() */
+    const struct pirn__waiter_ops *waiter; /* inside a fiber */
+    void *fiber;                           /* the fiber, for its waiter */
+    /* > 0 inside a poll, a drop, a describe, a waker or a hook, where nothing
+     * may suspend.  A fiber starts with 0 and its own value is switched with
+     * it. */
+    uint32_t no_suspend;
+    bool watches_faults; /* this thread has a stack for fault reports */
+    struct pirn__parker *parker; /* made at the first park of this thread */
+};
+
+/* This thread's record.  Made on first use; NULL only when there is no memory
+ * for it.  A real call, never inlined. */
+struct pirn__local *pirn__local(void);
+
+/* The home that is current here: of the running task, else the entered one. */
+struct pirn__home *pirn__local_home(void);
+
+/* How a plain thread sleeps: woken by a waker, or by readiness of a few
+ * descriptors that no runtime watches. */
+enum { PIRN__PARKER_FDS = 16 };
+
+struct pirn__parker_fd {
+    int fd;
+    uint32_t events; /* POLLIN, POLLOUT */
+};
+
+/* What the thread does; unpark moves every state to NOTIFIED. */
+enum pirn__parker_state {
+    PIRN__PARKER_EMPTY,    /* awake */
+    PIRN__PARKER_PARKED,   /* sleeps on `word` */
+    PIRN__PARKER_POLLING,  /* sleeps in poll with `wake_fd` */
+    PIRN__PARKER_DRIVING,  /* drives `home`, perhaps asleep in its wait set */
+    PIRN__PARKER_NOTIFIED, /* unparked; the next park returns at once */
+};
+
+struct pirn__parker {
+    PIRN_ATOMIC(uint32_t) word; /* enum pirn__parker_state */
+    PIRN_ATOMIC(uint32_t) refs; /* the thread and its wakers */
+    int wake_fd;                /* made when descriptors are waited on; or -1 */
+    struct pirn__home *driven;  /* constant while DRIVING */
+    /* The rest belongs to the thread alone. */
+    struct pirn__home *home; /* what it waits for is served by this runtime */
+    uint32_t fd_count;
+    struct pirn__parker_fd fds[PIRN__PARKER_FDS];
+    pirn_link seat_link; /* the seat's lock: waits for the driver's seat */
+};
+
+/* This thread's parker, made at its first use; NULL without memory. */
+struct pirn__parker *pirn__parker_of(struct pirn__local *local);
+
+/* Forget what earlier waits noted, and an unpark that nobody took. */
+void pirn__parker_reset(struct pirn__parker *parker);
+
+/* From here to end an unpark also wakes `home`'s driver, which is this thread.
+ * False if it has been unparked already: do not wait. */
+bool pirn__parker_drive_begin(struct pirn__parker *parker,
+                              struct pirn__home *home);
+/* True if it was unparked meanwhile, which is consumed. */
+bool pirn__parker_drive_end(struct pirn__parker *parker);
+
+/* Take an unpark that has come; false if none has. */
+bool pirn__parker_consume(struct pirn__parker *parker);
+
+/* Sleep until unparked, a noted descriptor is ready, or the deadline.  Consumes
+ * the unpark.  May return early. */
+void pirn__parker_park(struct pirn__parker *parker, pirn_deadline deadline);
+
+/* Wake the thread, or make its next park return at once.  Any thread. */
+void pirn__parker_unpark(struct pirn__parker *parker);
+
+/* Give up a reference; frees the parker with the last one. */
+void pirn__parker_unref(struct pirn__parker *parker);
+
+/* A waker that unparks; takes a reference to the parker. */
+pirn_waker pirn__parker_waker(struct pirn__parker *parker);
+
+/* For operations: called in a poll that is about to return PIRN_PENDING, so
+ * that a plain thread knows how to wait.  Both do nothing inside a task.
+ * note_fd: no runtime watches `fd`; -ENOSPC when a wait has too many.
+ * note_home: `home` will do the waking. */
+int pirn__turn_note_fd(pirn_cx *cx, int fd, uint32_t events);
+void pirn__turn_note_home(pirn_cx *cx, struct pirn__home *home);
+
+/* The runtime whose timers and reactor serve this poll, or NULL. */
+static inline struct pirn__home *pirn__cx_home(const pirn_cx *cx)
+{
+    return cx->turn_ == NULL ? NULL : cx->turn_->home;
+}
+
+/* Around every call into foreign code that must not suspend. */
+static inline void pirn__no_suspend_begin(struct pirn__local *local)
+{
+    local->no_suspend++;
+}
+
+static inline void pirn__no_suspend_end(struct pirn__local *local)
+{
+    local->no_suspend--;
+}
+
+/* Try to take one coop unit for a fast path that skips the future: 0; a
+ * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
+ * the fast path may not be used and the future must be built. */
+int pirn__fast_path(void);
+
+#endif /* PIRN_TASK_LOCAL_H */

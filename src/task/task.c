@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/task.c - the life of a task cell: built, run, settled, freed.
+ *
+ * Settlement keeps one order, because each step tells somebody that the one
+ * before is over: the future's resources are gone; the group has accounted;
+ * completion is published; the join waker is woken; the group's reference
+ * goes.
+ */
+#include "task/task.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "task/group.h"
+#include "task/local.h"
+
+const struct pirn__task_ops pirn__stackless_ops = {.injects = false};
+
+static struct pirn__extras *extras_new(const struct pirn__task_plan *plan)
+{
+    const pirn_spawn_options *options = plan->options;
+    struct pirn__extras *extras =
+        pirn__home_take(plan->home, sizeof *extras);
+
+    if (extras == NULL)
+        return NULL;
+    memset(extras, 0, sizeof *extras);
+    extras->site = plan->site;
+    extras->context = options->context;
+    if (options->name != NULL)
+        strncpy(extras->name, options->name, sizeof extras->name - 1);
+    return extras;
+}
+
+static bool wants_extras(const pirn_spawn_options *options)
+{
+    return options != NULL &&
+           (options->name != NULL || options->context != NULL);
+}
+
+static size_t cell_size(const struct pirn__task_plan *plan)
+{
+    size_t size = sizeof(struct pirn__task) + plan->size;
+
+    return plan->handle ? size + sizeof(pirn_waker) : size;
+}
+
+pirn_waker *pirn__task_join_slot(struct pirn__task *task)
+{
+    size_t size = pirn__cell_size(&task->cell);
+
+    return (pirn_waker *)(void *)((char *)task + size - sizeof(pirn_waker));
+}
+
+struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
+{
+    struct pirn__extras *extras = NULL;
+    struct pirn__cell *cell;
+    struct pirn__task *task;
+
+    if (wants_extras(plan->options)) {
+        extras = extras_new(plan);
+        if (extras == NULL)
+            return NULL;
+    }
+    cell = pirn__slabs_take(plan->slabs, plan->cache, cell_size(plan));
+    if (cell == NULL)
+        goto fail_extras;
+    task = pirn__task_of_cell(cell);
+    task->ops = plan->ops;
+    if (extras != NULL)
+        task->info.extras = extras;
+    else
+        task->info.site = plan->site;
+    memcpy(pirn__task_future(task), plan->future, plan->size);
+    if (plan->handle)
+        *pirn__task_join_slot(task) = (pirn_waker){0};
+    return task;
+
+fail_extras:
+    pirn__home_give(plan->home, extras, sizeof *extras);
+    return NULL;
+}
+
+void pirn__task_discard_new(struct pirn__task *task,
+                            const struct pirn__task_plan *plan)
+{
+    if (wants_extras(plan->options))
+        pirn__home_give(plan->home, task->info.extras,
+                        sizeof *task->info.extras);
+    pirn__slabs_give(plan->cache, &task->cell);
+}
+
+void pirn__task_open(struct pirn__task *task,
+                     const struct pirn__task_plan *plan)
+{
+    uint64_t flags = plan->handle ? PIRN__JOIN_STATE : 0;
+
+    if (wants_extras(plan->options))
+        flags |= PIRN__EXTRAS;
+    pirn__state_open(pirn__task_state(task), flags, plan->handle);
+}
+
+struct pirn__extras *pirn__task_extras(struct pirn__task *task)
+{
+    uint64_t word = pirn__state_peek(pirn__task_state(task));
+
+    return (word & PIRN__EXTRAS) != 0 ? task->info.extras : NULL;
+}
+
+int pirn__task_outcome(const struct pirn__task *task)
+{
+    return task->u.outcome;
+}
+
+bool pirn__task_is_cancelled(struct pirn__task *task)
+{
+    return (pirn__state_peek(pirn__task_state(task)) &
+            (PIRN__CANCELLED | PIRN__ABORTED)) != 0;
+}
+
+/* Free a cell without references. */
+static void free_cell(struct pirn__task *task, struct pirn__slab_cache *cache)
+{
+    struct pirn__extras *extras = pirn__task_extras(task);
+
+    if (extras != NULL)
+        pirn__home_give(pirn__task_home(task), extras, sizeof *extras);
+    pirn__state_close(pirn__task_state(task));
+    pirn__slabs_give(cache, &task->cell);
+}
+
+static void unref_with(struct pirn__task *task, struct pirn__slab_cache *cache)
+{
+    if (pirn__state_unref(pirn__task_state(task)))
+        free_cell(task, cache);
+}
+
+void pirn__task_unref(struct pirn__task *task)
+{
+    unref_with(task, NULL);
+}
+
+struct pirn__home *pirn__task_home(struct pirn__task *task)
+{
+    return pirn__cell_slabs(&task->cell)->owner;
+}
+
+void pirn__task_report(struct pirn__task *task, int outcome,
+                       const char *message)
+{
+    struct pirn__home *home = pirn__task_home(task);
+    pirn_failure failure = {
+        .id = pirn_task_get_id((pirn_task *)task),
+        .name = pirn_task_name((pirn_task *)task),
+        .site = pirn_task_site((pirn_task *)task),
+        .outcome = outcome,
+        .message = message,
+    };
+
+    if (outcome < 0 && outcome != -ECANCELED)
+        home->ops->failed(home, &failure);
+}
+
+/* The task is over.  `ready`: its future said READY and keeps a result. */
+static void settle(struct pirn__task *task, struct pirn__turn *turn,
+                   int outcome, bool ready, struct pirn__slab_cache *cache)
+{
+    pirn__state *state = pirn__task_state(task);
+    bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
+    uint64_t word;
+
+    if (ready && !joinable) {
+        pirn_future_discard(pirn__task_future(task));
+        ready = false;
+    }
+    pirn__group_leave(task->group, task, outcome);
+    task->group = NULL;
+    task->u.outcome = outcome;
+    word = pirn__state_complete(state, ready);
+    /* The last handle may have gone since we looked. */
+    if (ready && (word & PIRN__OUTPUT) == 0)
+        pirn_future_discard(pirn__task_future(task));
+    if ((word & PIRN__JOIN_WAKER) != 0)
+        pirn_waker_wake(pirn_waker_take(pirn__task_join_slot(task)));
+    if ((word & PIRN__JOIN_INTEREST) == 0)
+        pirn__task_report(task, outcome, turn->failed ? turn->message : "");
+    unref_with(task, cache);
+}
+
+static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
+                            int outcome, struct pirn__slab_cache *cache)
+{
+    pirn_future_drop(pirn__task_future(task));
+    settle(task, turn, outcome, false, cache);
+}
+
+static void settle_ready(struct pirn__task *task, struct pirn__turn *turn,
+                         struct pirn__slab_cache *cache)
+{
+    int outcome = pirn_future_outcome(pirn__task_future(task));
+
+    if (turn->failed && outcome >= 0)
+        outcome = PIRN_EFAILED;
+    settle(task, turn, outcome, true, cache);
+}
+
+enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
+                               struct pirn__slab_cache *cache)
+{
+    pirn__state *state = pirn__task_state(task);
+    pirn_waker waker = pirn__task_waker_borrowed(task);
+    pirn_cx cx = {.waker = &waker, .turn_ = turn};
+    pirn_future *future = pirn__task_future(task);
+
+    turn->task = task;
+    turn->failed = false;
+    turn->deferred = false;
+    switch (pirn__state_start(state)) {
+    case PIRN__START_LEAVE:
+        return PIRN__WAKE_NONE;
+    case PIRN__START_ABORT:
+        drop_and_settle(task, turn, PIRN_EABORTED, cache);
+        return PIRN__WAKE_NONE;
+    case PIRN__START_CANCEL:
+        if (!task->ops->injects) {
+            drop_and_settle(task, turn, -ECANCELED, cache);
+            return PIRN__WAKE_NONE;
+        }
+        break;
+    case PIRN__START_POLL:
+        break;
+    }
+    if (future->ops->poll(future, &cx) == PIRN_PENDING)
+        return pirn__state_end(state, turn->deferred);
+    settle_ready(task, turn, cache);
+    return PIRN__WAKE_NONE;
+}

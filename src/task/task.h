@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/task.h - the task cell.
+ *
+ *     | header, 64 bytes | the future, in place | join slot, if any |
+ *
+ * Who may touch what:
+ *   cell.word   everybody, through state.h
+ *   cell.link   whoever made the task QUEUED, then the queue, then the popper
+ *   ops, info   constant
+ *   group, siblings   guarded by the group's lock until settlement
+ *   outcome     written by the settler before COMPLETE, constant afterwards
+ *   the future  the holder of RUNNING; after COMPLETE whoever cleared OUTPUT
+ *   join slot   see state.h
+ *
+ * References: one of the group until settlement, one of all handles together,
+ * one of each waker.  A queue needs none: a QUEUED task is settled only by
+ * whoever popped it.
+ */
+#ifndef PIRN_TASK_TASK_H
+#define PIRN_TASK_TASK_H
+
+#include <pirn/task.h>
+
+#include "base/list.h"
+#include "base/slab.h"
+#include "task/home.h"
+#include "task/state.h"
+
+struct pirn__group;
+struct pirn__turn;
+
+/* What kinds of task differ in. */
+struct pirn__task_ops {
+    /* Cancellation reaches the code through its calls (fibers); else the
+     * runtime drops the future. */
+    bool injects;
+};
+
+extern const struct pirn__task_ops pirn__stackless_ops;
+
+/* The optional record of a task that has more to say than its spawn site. */
+struct pirn__extras {
+    const char *site;
+    void *context;
+    uint64_t polls; /* the holder of RUNNING */
+    char name[PIRN_NAME_SIZE];
+};
+
+struct pirn__task {
+    struct pirn__cell cell;
+    const struct pirn__task_ops *ops;
+    struct pirn__group *group;
+    union {
+        pirn_link siblings; /* until settlement */
+        int outcome;        /* after it */
+    } u;
+    union {
+        const char *site;
+        struct pirn__extras *extras; /* with EXTRAS in the word */
+    } info;
+};
+
+_Static_assert(sizeof(struct pirn__task) == 64, "the task header is 64 bytes");
+_Static_assert(offsetof(struct pirn__task, cell) == 0, "a task is a cell");
+
+static inline struct pirn__task *pirn__task_of_cell(struct pirn__cell *cell)
+{
+    return (struct pirn__task *)(void *)cell;
+}
+
+static inline struct pirn__task *pirn__task_of_link(pirn_slink *link)
+{
+    return PIRN_CONTAINER_OF(link, struct pirn__task, cell.link);
+}
+
+static inline pirn_future *pirn__task_future(struct pirn__task *task)
+{
+    return (pirn_future *)(void *)(task + 1);
+}
+
+static inline pirn__state *pirn__task_state(struct pirn__task *task)
+{
+    return (pirn__state *)(void *)&task->cell.word;
+}
+
+/* Everything about a new task. */
+struct pirn__task_plan {
+    const struct pirn__task_ops *ops;
+    struct pirn__home *home;
+    struct pirn__slabs *slabs;
+    struct pirn__slab_cache *cache; /* or NULL */
+    const pirn_future *future;      /* moved into the cell */
+    size_t size;
+    const pirn_spawn_options *options; /* or NULL */
+    const char *site;
+    bool handle; /* a join slot and a first handle */
+};
+
+/* Build a cell; it belongs to no group and no queue yet and its word is 0.
+ * NULL without memory. */
+struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan);
+
+/* Undo pirn__task_new() for a task that was never admitted.  Its future is the
+ * caller's again. */
+void pirn__task_discard_new(struct pirn__task *task,
+                            const struct pirn__task_plan *plan);
+
+/* Make it visible: QUEUED, with its group's reference.  Submit it next. */
+void pirn__task_open(struct pirn__task *task, const struct pirn__task_plan *plan);
+
+/* Poll or settle a popped task.  Says whether it must be submitted again; the
+ * task may be gone when the answer is no. */
+enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
+                               struct pirn__slab_cache *cache);
+
+/* Give up a reference; frees the cell with the last one. */
+void pirn__task_unref(struct pirn__task *task);
+
+/* Hand a task that `wake` says has just become QUEUED to its runtime.  The
+ * caller holds a reference. */
+void pirn__task_submit(struct pirn__task *task, enum pirn__wake wake);
+
+/* The runtime whose memory the cell is. */
+struct pirn__home *pirn__task_home(struct pirn__task *task);
+
+/* Tell the failure hook about a bad outcome that nobody will see. */
+void pirn__task_report(struct pirn__task *task, int outcome,
+                       const char *message);
+
+/* The join slot of a task that has one. */
+static inline bool pirn__task_has_join_slot(struct pirn__task *task)
+{
+    return (pirn__state_peek(pirn__task_state(task)) & PIRN__JOIN_STATE) != 0;
+}
+pirn_waker *pirn__task_join_slot(struct pirn__task *task);
+
+/* A waker of the task that takes a reference. */
+pirn_waker pirn__task_waker(struct pirn__task *task);
+/* The same without one: it may be used only while the task is in a poll or in
+ * a timer that its owner disarms, and only cloned or woken by reference. */
+pirn_waker pirn__task_waker_borrowed(struct pirn__task *task);
+bool pirn__waker_is_of(const pirn_waker *waker, const struct pirn__task *task);
+
+/* The end of an ended task, and its extras or NULL. */
+int pirn__task_outcome(const struct pirn__task *task);
+struct pirn__extras *pirn__task_extras(struct pirn__task *task);
+
+/* Ask the running task's word whether it was told to stop. */
+bool pirn__task_is_cancelled(struct pirn__task *task);
+
+#endif /* PIRN_TASK_TASK_H */

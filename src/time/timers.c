@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* src/time/timers.c - see timers.h.
+ *
+ * A waker is cloned under the lock when its entry fires and woken after unlock:
+ * the entry's owner may disarm it, and free the task behind a borrowed waker,
+ * as soon as the lock is free.
+ */
+#include "time/timers.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/checked.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "sys/sys.h"
+#include "task/home.h"
+#include "task/local.h"
+
+enum { TIMER_BORROWED = 1 }; /* flags_: the waker is not ours to drop */
+
+void pirn__timers_init(struct pirn__timers *timers, struct pirn__home *home)
+{
+    *timers = (struct pirn__timers){.home = home};
+    pirn__init(&timers->next, UINT64_MAX);
+    pirn__wheel_init(&timers->wheel, pirn__sys->clock_ns());
+}
+
+/* The clock. */
+
+uint64_t pirn__timers_now(struct pirn__timers *timers)
+{
+    /* acquire [timers.clock]: pairs with pause, advance and resume. */
+    uint64_t paused = pirn__load(&timers->paused_ns, acquire);
+
+    if (paused != 0)
+        return paused;
+    /* acquire [timers.clock]: written by resume before it ends the pause. */
+    return pirn__sys->clock_ns() + pirn__load(&timers->offset_ns, acquire);
+}
+
+bool pirn__timers_are_paused(struct pirn__timers *timers)
+{
+    /* acquire [timers.clock]: as above. */
+    return pirn__load(&timers->paused_ns, acquire) != 0;
+}
+
+size_t pirn__timers_count(struct pirn__timers *timers)
+{
+    size_t count;
+
+    pirn__lock(&timers->lock);
+    count = timers->wheel.count;
+    pirn__unlock(&timers->lock);
+    return count;
+}
+
+/* Publish when the wheel next needs service; true if that became earlier. */
+static bool publish_next_locked(struct pirn__timers *timers)
+{
+    uint64_t next = pirn__wheel_next_ns(&timers->wheel);
+    /* relaxed: only written under the lock, which we hold. */
+    uint64_t before = pirn__load(&timers->next, relaxed);
+
+    /* seq_cst [timers.next]: against the driver, which announces its sleep and
+     * then reads this; see pirn__home_ops.wake. */
+    pirn__store(&timers->next, next, seq_cst);
+    return next < before;
+}
+
+static void tell_owner(struct pirn__timers *timers)
+{
+    if (timers->home != NULL)
+        timers->home->ops->wake(timers->home);
+}
+
+static pirn_waker take_waker(pirn_timer *timer)
+{
+    pirn_waker waker = pirn_waker_take(&timer->waker_);
+
+    return (timer->flags_ & TIMER_BORROWED) != 0 ? (pirn_waker){0} : waker;
+}
+
+static void set_state(pirn_timer *timer, enum pirn__timer_state state)
+{
+    /* release [timer.state]: a poll that sees FIRED sees the time it fired
+     * at. */
+    pirn__store(&timer->state_, (uint8_t)state, release);
+}
+
+enum pirn__timer_state pirn__timer_state(const pirn_timer *timer)
+{
+    /* acquire [timer.state]: pairs with set_state(). */
+    return (enum pirn__timer_state)pirn__load(&timer->state_, acquire);
+}
+
+void pirn__timer_init(pirn_timer *timer, pirn_deadline deadline)
+{
+    *timer = (pirn_timer){.when_ns_ = deadline.ns};
+}
+
+static struct pirn__timers *owner_of(const pirn_timer *timer)
+{
+    /* acquire [timer.owner]: the wheel is initialised. */
+    return pirn__load(&timer->owner_, acquire);
+}
+
+/* Enter the wheel, or, for PIRN_NEVER, only count as armed.  True if the owner
+ * must be told. */
+static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
+{
+    set_state(timer, PIRN__TIMER_ARMED);
+    if (timer->when_ns_ == UINT64_MAX)
+        return false;
+    pirn__wheel_insert(&timers->wheel, timer);
+    /* relaxed: only written under the lock, which we hold. */
+    if (timer->when_ns_ >= pirn__load(&timers->next, relaxed))
+        return false;
+    return publish_next_locked(timers);
+}
+
+/* Out of the wheel, if it is in. */
+static void leave_locked(struct pirn__timers *timers, pirn_timer *timer)
+{
+    if (pirn__timer_state(timer) == PIRN__TIMER_ARMED &&
+        timer->when_ns_ != UINT64_MAX)
+        pirn__wheel_remove(&timers->wheel, timer);
+}
+
+/* First contact of an entry with its wheel. */
+static int join_locked(struct pirn__timers *timers, pirn_timer *timer)
+{
+    if (timers->dead)
+        return PIRN_ESHUTDOWN;
+    timers->users++;
+    /* release [timer.owner]: pairs with owner_of(). */
+    pirn__store(&timer->owner_, timers, release);
+    return 0;
+}
+
+/* Under the entry's lock. */
+static int first_arm(pirn_timer *timer, struct pirn__timers *timers,
+                     const pirn_cx *cx, bool *earlier)
+{
+    int rc;
+
+    pirn__lock(&timers->lock);
+    rc = join_locked(timers, timer);
+    if (rc == 0) {
+        timer->waker_ = pirn_waker_clone(cx->waker);
+        *earlier = enter_locked(timers, timer);
+    }
+    pirn__unlock(&timers->lock);
+    return rc;
+}
+
+/* Keep waiting; a wait that is over already wakes the poller, which may not be
+ * the one that was woken. */
+static void renew(pirn_timer *timer, struct pirn__timers *timers,
+                  const pirn_cx *cx)
+{
+    pirn_waker old;
+    bool armed;
+
+    pirn__lock(&timers->lock);
+    old = pirn_waker_store(&timer->waker_, cx);
+    armed = pirn__timer_state(timer) == PIRN__TIMER_ARMED;
+    pirn__unlock(&timers->lock);
+    pirn_waker_drop(old);
+    if (!armed)
+        pirn_waker_wake_by_ref(cx->waker);
+}
+
+int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
+                    const pirn_cx *cx)
+{
+    bool earlier = false;
+    int rc = 0;
+
+    if (owner_of(timer) != NULL) {
+        renew(timer, owner_of(timer), cx);
+        return 0;
+    }
+    pirn__lock(&timer->lock_);
+    if (pirn__timer_state(timer) == PIRN__TIMER_IDLE)
+        rc = first_arm(timer, timers, cx, &earlier);
+    else
+        pirn_waker_wake_by_ref(cx->waker);
+    pirn__unlock(&timer->lock_);
+    if (earlier)
+        tell_owner(timers);
+    return rc;
+}
+
+int pirn__timer_rearm(pirn_timer *timer, struct pirn__timers *timers,
+                      pirn_waker waker, pirn_deadline deadline)
+{
+    bool earlier = false;
+    int rc = 0;
+
+    pirn__lock(&timers->lock);
+    if (owner_of(timer) == NULL)
+        rc = join_locked(timers, timer);
+    else if (timers->dead)
+        rc = PIRN_ESHUTDOWN;
+    if (rc == 0) {
+        leave_locked(timers, timer);
+        timer->when_ns_ = deadline.ns;
+        timer->waker_ = waker;
+        timer->flags_ = TIMER_BORROWED;
+        earlier = enter_locked(timers, timer);
+    }
+    pirn__unlock(&timers->lock);
+    if (earlier)
+        tell_owner(timers);
+    return rc;
+}
+
+void pirn__timer_stop(pirn_timer *timer)
+{
+    struct pirn__timers *timers = owner_of(timer);
+
+    if (timers == NULL)
+        return;
+    pirn__lock(&timers->lock);
+    leave_locked(timers, timer);
+    set_state(timer, PIRN__TIMER_IDLE);
+    pirn__unlock(&timers->lock);
+}
+
+void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
+{
+    struct pirn__timers *timers = owner_of(timer);
+    pirn_waker old;
+    bool last;
+
+    if (timers == NULL || pirn__timer_state(timer) >= PIRN__TIMER_ENDED) {
+        set_state(timer, how);
+        return;
+    }
+    pirn__lock(&timers->lock);
+    leave_locked(timers, timer);
+    set_state(timer, how);
+    old = take_waker(timer);
+    timers->users--;
+    last = timers->dead && timers->users == 0;
+    pirn__unlock(&timers->lock);
+    pirn_waker_drop(old);
+    /* The reference that shutdown took for those who came late. */
+    if (last && timers->home != NULL)
+        pirn__home_unref(timers->home);
+}
+
+/* True if the entry was IDLE and got its new time, or is now CANCELLED. */
+static bool change_idle(pirn_timer *timer, pirn_deadline deadline, bool cancel)
+{
+    bool idle;
+
+    pirn__lock(&timer->lock_);
+    idle = owner_of(timer) == NULL;
+    if (idle && cancel)
+        set_state(timer, PIRN__TIMER_CANCELLED);
+    else if (idle)
+        timer->when_ns_ = deadline.ns;
+    pirn__unlock(&timer->lock_);
+    return idle;
+}
+
+void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
+{
+    struct pirn__timers *timers;
+    enum pirn__timer_state state;
+    bool earlier = false;
+
+    if (change_idle(timer, deadline, false))
+        return;
+    timers = owner_of(timer);
+    pirn__lock(&timers->lock);
+    state = pirn__timer_state(timer);
+    if (state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED) {
+        leave_locked(timers, timer);
+        timer->when_ns_ = deadline.ns;
+        earlier = enter_locked(timers, timer);
+    }
+    pirn__unlock(&timers->lock);
+    if (earlier)
+        tell_owner(timers);
+}
+
+void pirn__timer_cancel(pirn_timer *timer)
+{
+    struct pirn__timers *timers;
+    enum pirn__timer_state state;
+    pirn_waker waker = {0};
+
+    if (change_idle(timer, PIRN_NEVER, true))
+        return;
+    timers = owner_of(timer);
+    pirn__lock(&timers->lock);
+    state = pirn__timer_state(timer);
+    if (state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED) {
+        leave_locked(timers, timer);
+        set_state(timer, PIRN__TIMER_CANCELLED);
+        waker = pirn_waker_clone(&timer->waker_);
+    }
+    pirn__unlock(&timers->lock);
+    pirn_waker_wake(waker);
+}
+
+enum { FIRE_BATCH = 32 };
+
+/* Take up to a batch of due entries; their wakers come out cloned. */
+static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
+                                pirn_waker *wakers, size_t limit)
+{
+    size_t count = 0;
+
+    while (count < limit) {
+        pirn_timer *timer = pirn__wheel_pop(&timers->wheel, now);
+
+        if (timer == NULL)
+            break;
+        set_state(timer, PIRN__TIMER_FIRED);
+        wakers[count++] = pirn_waker_clone(&timer->waker_);
+    }
+    publish_next_locked(timers);
+    return count;
+}
+
+size_t pirn__timers_fire(struct pirn__timers *timers, size_t limit)
+{
+    uint64_t now = pirn__timers_now(timers);
+    pirn_waker wakers[FIRE_BATCH];
+    size_t fired = 0;
+    size_t count;
+
+    do {
+        size_t want = limit - fired < FIRE_BATCH ? limit - fired : FIRE_BATCH;
+
+        pirn__lock(&timers->lock);
+        count = fire_batch_locked(timers, now, wakers, want);
+        pirn__unlock(&timers->lock);
+        for (size_t i = 0; i < count; i++)
+            pirn_waker_wake(wakers[i]);
+        fired += count;
+    } while (count == FIRE_BATCH && fired < limit);
+    return fired;
+}
+
+/* One entry of a dying wheel, dead, with its waker cloned. */
+static bool kill_one_locked(struct pirn__timers *timers, pirn_waker *waker)
+{
+    pirn_timer *timer = pirn__wheel_pop_any(&timers->wheel);
+
+    if (timer == NULL)
+        return false;
+    set_state(timer, PIRN__TIMER_DEAD);
+    *waker = pirn_waker_clone(&timer->waker_);
+    return true;
+}
+
+void pirn__timers_shutdown(struct pirn__timers *timers)
+{
+    pirn_waker waker;
+    bool more;
+
+    pirn__lock(&timers->lock);
+    timers->dead = true;
+    if (timers->users > 0 && timers->home != NULL)
+        pirn__home_ref(timers->home);
+    pirn__unlock(&timers->lock);
+    /* Ends: a dead wheel admits no entry. */
+    do {
+        pirn__lock(&timers->lock);
+        more = kill_one_locked(timers, &waker);
+        pirn__unlock(&timers->lock);
+        if (more)
+            pirn_waker_wake(waker);
+    } while (more);
+}
+
+/* Test clock. */
+
+void pirn__timers_pause(struct pirn__timers *timers)
+{
+    pirn__lock(&timers->lock);
+    if (!pirn__timers_are_paused(timers)) {
+        /* release [timers.clock]: pairs with pirn__timers_now(). */
+        pirn__store(&timers->paused_ns, pirn__timers_now(timers), release);
+    }
+    pirn__unlock(&timers->lock);
+    tell_owner(timers);
+}
+
+int pirn__timers_advance(struct pirn__timers *timers, uint64_t ns)
+{
+    bool paused;
+
+    pirn__lock(&timers->lock);
+    paused = pirn__timers_are_paused(timers);
+    if (paused) {
+        uint64_t now =
+            pirn__saturating_add(pirn__timers_now(timers), ns);
+
+        /* release [timers.clock]: pairs with pirn__timers_now(). */
+        pirn__store(&timers->paused_ns, now, release);
+    }
+    pirn__unlock(&timers->lock);
+    if (!paused)
+        return -EINVAL;
+    tell_owner(timers);
+    return 0;
+}
+
+void pirn__timers_resume(struct pirn__timers *timers)
+{
+    pirn__lock(&timers->lock);
+    if (pirn__timers_are_paused(timers)) {
+        uint64_t offset = pirn__timers_now(timers) - pirn__sys->clock_ns();
+
+        /* release [timers.clock]: the offset stands before the pause ends. */
+        pirn__store(&timers->offset_ns, offset, release);
+        /* release [timers.clock]: pairs with pirn__timers_now(). */
+        pirn__store(&timers->paused_ns, 0, release);
+    }
+    pirn__unlock(&timers->lock);
+    tell_owner(timers);
+}
+
+pirn_deadline pirn__timers_to_system(struct pirn__timers *timers, uint64_t ns)
+{
+    if (ns == UINT64_MAX)
+        return PIRN_NEVER;
+    if (pirn__timers_are_paused(timers))
+        return ns <= pirn__timers_now(timers) ? PIRN_EXPIRED : PIRN_NEVER;
+    /* acquire [timers.clock]: as in pirn__timers_now(). */
+    uint64_t offset = pirn__load(&timers->offset_ns, acquire);
+
+    return (pirn_deadline){ns > offset ? ns - offset : 0};
+}
