@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* src/reactor/io.h - the counted core of everything that has a descriptor.
+ *
+ * A pirn_tcp, a pirn_listener and a pirn_fd start with a pirn__io.  It belongs
+ * to two sets of owners:
+ *
+ *   handles   what users hold; the last one closes the descriptor
+ *   refs      keep the memory: one for all handles together, one of the
+ *             reactor that it is bound to, one of each close operation and of
+ *             an armed hold
+ *
+ * Bound, its readiness comes from a reactor, which it is registered with when
+ * somebody first has to wait.  Unbound, plain threads wait on the descriptor
+ * itself; the first task that has to wait binds it.
+ *
+ * Waiters stand in two lines, one a direction.  An event wakes the first of the
+ * line, which leaves the line and is then WOKEN: it tries its system call, and
+ * when it ends, or is dropped, it wakes the next if readiness remains.  The
+ * invariant, under the lock:
+ *
+ *     a line with waiters and readiness has one WOKEN
+ *
+ * (or an event is on its way to the lock).  So nobody needs to be told twice,
+ * nobody overtakes, and readiness is never left lying.
+ *
+ * Lock order: io, then reactor.  Under the lock of an io stand epoll_ctl calls,
+ * which can only wait for the kernel's own short lock of the set.
+ */
+#ifndef PIRN_REACTOR_IO_H
+#define PIRN_REACTOR_IO_H
+
+#include <pirn/io.h>
+
+#include "base/atomic.h"
+#include "reactor/gate.h"
+#include "reactor/readiness.h"
+
+struct pirn__home;
+struct pirn__io;
+struct pirn__reactor;
+
+struct pirn__io_ops {
+    /* The gate was sealed just now, by whatever call.  Once, outside locks.
+     * May be NULL. */
+    void (*sealed)(struct pirn__io *io);
+    /* Append what it is: "tcp 127.0.0.1:80". */
+    void (*name)(struct pirn__io *io, pirn_text *out);
+};
+
+/* One direction. */
+struct pirn__io_line {
+    pirn_link waiters;            /* io lock; first come first */
+    uint32_t woken;               /* io lock; out of line, about to try */
+    PIRN_ATOMIC(uint32_t) length; /* written under the io lock: line and woken;
+                                     read as a hint by who would overtake */
+};
+
+struct pirn__io {
+    PIRN_ATOMIC(uint32_t) handles;
+    PIRN_ATOMIC(uint32_t) refs;
+    struct pirn__gate gate;
+    int fd;            /* constant */
+    bool trusts_short; /* constant: TCP, plain pipes */
+    bool was_blocking; /* constant: as adopted */
+    bool registered;   /* lock: `reactor` watches it */
+    bool gone;         /* lock: the descriptor is closed or released */
+    pirn_lock lock;
+    struct pirn__readiness readiness;
+    struct pirn__io_line lines[2];
+    pirn_link closers; /* lock: wait for `gone` */
+    struct pirn__reactor *reactor; /* lock: NULL when unbound */
+    pirn_link bound_link;          /* the reactor's lock */
+    struct pirn__home *bound_home; /* lock: the latest, kept with a reference */
+    struct pirn__home *memory_home; /* constant, with a reference; or NULL */
+    size_t size;                    /* constant: of the whole object */
+    const struct pirn__io_ops *ops; /* constant */
+};
+
+/* One system call on a descriptor. */
+struct pirn__io_call {
+    ssize_t (*fn)(int fd, void *arg); /* -EAGAIN: would block */
+    void *arg;
+    size_t wanted; /* bytes; 0 where a short count says nothing */
+};
+
+/* Life. */
+
+/* Memory for an object of `size` bytes that starts with a pirn__io, from the
+ * current home; zeroed, so that it may be given back unopened.  NULL without
+ * memory. */
+struct pirn__io *pirn__io_take(size_t size);
+void pirn__io_give(struct pirn__io *io);
+
+/* What an open descriptor is. */
+struct pirn__io_kind {
+    int kind;        /* enum pirn__fd_kind */
+    unsigned ready;  /* what is assumed: PIRN__READY_READ, PIRN__READY_WRITE */
+    bool was_blocking;
+    const struct pirn__io_ops *ops;
+};
+
+/* Take over a non-blocking descriptor: one handle, bound to the current home.
+ * Cannot fail. */
+void pirn__io_open(struct pirn__io *io, int fd,
+                   const struct pirn__io_kind *kind);
+
+void pirn__io_ref(struct pirn__io *io);   /* handles */
+void pirn__io_unref(struct pirn__io *io); /* handles; the last one closes */
+void pirn__io_keep(struct pirn__io *io);  /* refs */
+void pirn__io_drop(struct pirn__io *io);  /* refs */
+
+/* Closing; in close.c. */
+
+/* For the owner: seal, wake, wait for the descriptor to be gone if this may
+ * suspend, give the handle up. */
+void pirn__io_close(struct pirn__io *io);
+
+/* The same without waiting, for results that have no taker. */
+void pirn__io_abandon(struct pirn__io *io);
+
+/* Give the handle up and hand the descriptor back in its old mode; -EBUSY with
+ * a call inside, PIRN_ECLOSED when it is closed: then nothing has changed. */
+int pirn__io_release(struct pirn__io *io);
+
+/* Seal, give the handle up and prepare the wait; `io` may be NULL. */
+void pirn__io_close_init(pirn_close_op *op, struct pirn__io *io);
+
+/* False: it was sealed before. */
+bool pirn__io_seal(struct pirn__io *io);
+
+/* The gate is sealed and empty: close the descriptor. */
+void pirn__io_finish(struct pirn__io *io);
+
+/* Close a descriptor that never got an object. */
+void pirn__io_close_fd(int fd);
+
+/* Calls. */
+
+/* One call through the gate, which corrects the readiness. */
+ssize_t pirn__io_call(struct pirn__io *io, unsigned direction,
+                      const struct pirn__io_call *call);
+
+/* The same for who has not waited: -EAGAIN at once if it would have to. */
+ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
+                     const struct pirn__io_call *call);
+
+/* Ask the kernel for a descriptor that no reactor watches, and set or clear the
+ * direction. */
+void pirn__io_ask(struct pirn__io *io, unsigned direction);
+
+/* Waiting. */
+
+void pirn__io_waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
+                          enum pirn_interest direction);
+
+/* PIRN_PENDING: in line.  PIRN_READY: *rc is 0, worth a try, or says why there
+ * will be none. */
+enum pirn_poll pirn__io_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
+                                   int *rc);
+
+/* Try `call` until it does not block, or wait: PIRN_READY with its result.  The
+ * waiter keeps its place for further calls of the same operation. */
+enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
+                                  const struct pirn__io_call *call,
+                                  ssize_t *result);
+
+/* The operation has ended, one way or the other: out of line, and what it did
+ * not use goes to the next. */
+void pirn__io_waiter_leave(pirn_io_waiter *waiter);
+
+/* For describe: what is done, and to what. */
+void pirn__io_describe(struct pirn__io *io, const char *verb, pirn_text *out);
+
+/* Wake the first of a line if there is reason to. */
+void pirn__io_pass_on(struct pirn__io *io, unsigned direction);
+
+/* For the reactor. */
+
+/* Events of epoll_wait(). */
+void pirn__io_event(struct pirn__io *io, uint32_t events);
+
+/* The reactor ends: unbind, the waiters answer PIRN_ESHUTDOWN. */
+void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor);
+
+/* For close.c. */
+
+/* Stop being watched.  `quiet` as in pirn__reactor_unbind(). */
+void pirn__io_unbind_locked(struct pirn__io *io, bool quiet);
+
+/* Move both lines to `out`, an initialised list. */
+void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out);
+
+/* Wake everybody in a list that is guarded by the lock of `io`; afterwards they
+ * are in state `state`. */
+void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state);
+
+enum pirn__io_waiter_state {
+    PIRN__WAITER_OUT,    /* in no line */
+    PIRN__WAITER_QUEUED, /* in line, or in a list that is being woken */
+    PIRN__WAITER_WOKEN,  /* out of line; has to try or to pass on */
+    PIRN__WAITER_ENDED,  /* its runtime has ended */
+};
+
+#endif /* PIRN_REACTOR_IO_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* src/reactor/reactor.h - the wait set of a runtime.
+ *
+ * One epoll set with every bound descriptor (edge-triggered, registered once),
+ * the wake descriptor and a timerfd for short waits.  pirn__reactor_poll() is
+ * called only by the thread that holds the driver's seat; everything else by
+ * any thread.
+ */
+#ifndef PIRN_REACTOR_REACTOR_H
+#define PIRN_REACTOR_REACTOR_H
+
+#include <pirn/alloc.h>
+
+struct pirn__reactor;
+struct pirn__home;
+struct pirn__io;
+
+/* `home` is set into the objects that are made under it. */
+int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
+                      struct pirn__reactor **out);
+
+/* Wait until the deadline for events and wake their first waiters.  Returns
+ * the number of descriptors that had one (the wake descriptor and the timer not
+ * counted), or a negative code.  PIRN_EXPIRED only looks.  It may return early,
+ * with 0. */
+int pirn__reactor_poll(struct pirn__reactor *reactor, pirn_deadline deadline);
+
+/* Make the poll that runs now, or the next one, return.  Nothing after
+ * shutdown. */
+void pirn__reactor_wake(struct pirn__reactor *reactor);
+
+/* -1 after shutdown. */
+int pirn__reactor_fd(const struct pirn__reactor *reactor);
+
+/* Unbind every descriptor: its waiters answer PIRN_ESHUTDOWN, close still
+ * works.  Closes the set and the wake descriptor.  Not during a poll. */
+void pirn__reactor_shutdown(struct pirn__reactor *reactor);
+
+/* After shutdown, when nobody can call wake any more. */
+void pirn__reactor_free(struct pirn__reactor *reactor);
+
+/* For io.c, which holds the lock of `io` meanwhile. */
+
+/* Take a reference to `io` and enter it in the list; PIRN_ESHUTDOWN. */
+int pirn__reactor_bind(struct pirn__reactor *reactor, struct pirn__io *io);
+
+/* Out of the list.  `quiet`: no event for it can be under way, so its reference
+ * is given up at once; else after the batch that the driver works on. */
+void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io,
+                          bool quiet);
+
+/* Enter or remove the descriptor in the set. */
+int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,
+                        int fd);
+void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd);
+
+struct pirn__home *pirn__reactor_home(const struct pirn__reactor *reactor);
+
+#endif /* PIRN_REACTOR_REACTOR_H */
