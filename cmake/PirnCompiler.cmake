@@ -34,6 +34,12 @@ if(PIRN_DEBUG)
     add_compile_definitions(PIRN_DEBUG)
 endif()
 
+# Small enough to be exhausted: two generation bits, a coop budget of two.
+if(PIRN_MODEL)
+    add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2)
+    include_directories(${PROJECT_SOURCE_DIR}/tests)
+endif()
+
 if(PIRN_SANITIZE)
     add_compile_options(-fsanitize=${PIRN_SANITIZE} -fno-sanitize-recover=all
         -fno-omit-frame-pointer)

@@ -59,20 +59,41 @@ endif()
 # Tests of what depends on the processor; they run emulated as well.
 set(PIRN_CROSS_TESTS "^(sys/switch_test|fiber/.*_test)$")
 
+# The explorer stands in for the thread-local, and nothing is installed.
+if(PIRN_MODEL)
+    set_target_properties(pirn PROPERTIES EXCLUDE_FROM_ALL ON)
+    target_sources(pirn_testing PRIVATE
+        ${PROJECT_SOURCE_DIR}/tests/engine/explore.c
+        ${PROJECT_SOURCE_DIR}/tests/engine/explore_memory.c
+        ${PROJECT_SOURCE_DIR}/tests/engine/explore_sys.c)
+endif()
+
 # Sources of the library, from the folder's CMakeLists.txt.
 function(pirn_sources)
     foreach(source ${ARGN})
-        target_sources(pirn_objects PRIVATE
-            ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+        if(NOT (PIRN_MODEL AND source STREQUAL tls.c))
+            target_sources(pirn_objects PRIVATE
+                ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+        endif()
     endforeach()
 endfunction()
 
 # Test programs: one per file, named folder/file, labelled `unit` beside the
 # sources and with the folder's name under tests/.
 function(pirn_tests)
-    if(NOT PIRN_HAS_TESTS)
-        return()
+    if(PIRN_HAS_TESTS AND NOT PIRN_MODEL)
+        pirn_test_programs(${ARGN})
     endif()
+endfunction()
+
+# Model tests, in the model build only.
+function(pirn_models)
+    if(PIRN_HAS_TESTS AND PIRN_MODEL)
+        pirn_test_programs(${ARGN})
+    endif()
+endfunction()
+
+function(pirn_test_programs)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
     set(label unit)
     if(folder MATCHES "^tests/([^/]*)")

@@ -128,6 +128,7 @@ PIRN_API int pirn_fd_get(const pirn_fd *file);
  *           -ECANCELED, -ETIMEDOUT, -EDEADLK  as pirn_await()
  *           PIRN_ECLOSED  closed meanwhile
  *           PIRN_ESHUTDOWN  the runtime it is bound to ended meanwhile
+ *           PIRN_ENORUNTIME  polled by hand, and no runtime watches it
  *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
  */
 PIRN_API PIRN_MUST_CHECK int pirn_fd_ready(pirn_fd *file,
@@ -146,7 +147,7 @@ PIRN_API void pirn_fd_not_ready(pirn_fd *file, enum pirn_interest direction);
 typedef struct pirn_fd_ready_op {
     pirn_future future;
     pirn_io_waiter waiter_;
-    int rc;
+    int rc; /* 0, or a code as above */
 } pirn_fd_ready_op;
 
 /* Prepare a wait.  It borrows `file`, which must stay until the end.

@@ -102,6 +102,8 @@ typedef struct pirn_accept_op {
 } pirn_accept_op;
 
 /* Prepare an accept; it borrows the listener.  discard closes the connection.
+ * Where no runtime keeps the time (awaited on a plain thread, and the listener
+ * is not bound) it does not pause but answers -EMFILE, -ENFILE or -ENOBUFS.
  *
  * Thread    any
  * Cancel    dropping it loses no connection
@@ -173,6 +175,7 @@ PIRN_API void pirn_connect_init(pirn_connect_op *op, const pirn_addr *address,
  *           -ECANCELED, -ETIMEDOUT, -EDEADLK  as pirn_await()
  *           PIRN_ECLOSED    closed on this side
  *           PIRN_ESHUTDOWN  its runtime ended
+ *           PIRN_ENORUNTIME  polled by hand, and no runtime watches it
  *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
  */
 PIRN_API PIRN_MUST_CHECK ssize_t pirn_tcp_read(pirn_tcp *conn, void *buf,
@@ -281,7 +284,7 @@ enum pirn_half {
  *
  * Thread    any
  * Suspends  no
- * Errors    -EINVAL       not one of enum pirn_half
+ * Errors    -EINVAL       conn is NULL, or not one of enum pirn_half
  *           -ENOTCONN     the connection is gone already
  *           PIRN_ECLOSED  closed on this side
  */
@@ -315,7 +318,9 @@ PIRN_API PIRN_MUST_CHECK int pirn_tcp_release(pirn_tcp *conn);
 /* Both ends.
  *
  * Thread    any
- * Errors    -ENOTCONN     not connected any more
+ * Errors    -EINVAL       a NULL argument
+ *           -ENOTCONN     not connected any more
+ *           -EAFNOSUPPORT an adopted socket of another family
  *           PIRN_ECLOSED  closed on this side
  */
 PIRN_API PIRN_MUST_CHECK int pirn_tcp_local(pirn_tcp *conn,
@@ -334,7 +339,7 @@ typedef struct pirn_keepalive {
 /* Set an option; on error the previous value stands.
  *
  * Thread    any
- * Errors    -EINVAL       out of the system's range
+ * Errors    -EINVAL       conn is NULL, or a value out of the system's range
  *           PIRN_ECLOSED  closed on this side
  */
 PIRN_API PIRN_MUST_CHECK int pirn_tcp_set_nodelay(pirn_tcp *conn, bool on);

@@ -17,6 +17,13 @@
 
 #include <pirn/base.h>
 
+#ifdef PIRN_MODEL
+
+/* The model build: the explorer makes every operation. */
+#include "engine/explore_atomic.h"
+
+#else
+
 #define PIRN__ORDER_relaxed __ATOMIC_RELAXED
 #define PIRN__ORDER_acquire __ATOMIC_ACQUIRE
 #define PIRN__ORDER_release __ATOMIC_RELEASE
@@ -62,6 +69,8 @@
     }
 #define pirn_cell_read(cell) ((cell)->c_)
 #define pirn_cell_write(cell, value) ((void)((cell)->c_ = (value)))
+
+#endif /* PIRN_MODEL */
 
 #define PIRN__CACHE_LINE 64
 #define PIRN_CACHE_ALIGNED __attribute__((aligned(PIRN__CACHE_LINE)))

@@ -198,8 +198,9 @@ static enum pirn_poll join_poll(pirn_future *self, pirn_cx *cx)
     if (pirn__op_is_complete(&job->op))
         return join_end(op, 0);
     if (!op->waiting_) {
+        /* The other waiter may just have got its answer. */
         if (!begin_joining(job))
-            return join_end(op, -EBUSY);
+            return join_end(op, pirn__op_is_complete(&job->op) ? 0 : -EBUSY);
         op->waiting_ = true;
     }
     if (pirn__op_poll(&job->op, cx) == PIRN_READY)
@@ -271,19 +272,50 @@ int pirn_job_join(pirn_job *job, pirn_deadline deadline, int *outcome)
     return rc;
 }
 
-int pirn_blocking_run(pirn_blocking_fn *fn, void *arg)
+/* What a call does that may not skip its future: be ready once there is coop
+ * budget. */
+static enum pirn_poll entry_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    return pirn_coop_spend(cx) ? PIRN_READY : PIRN_PENDING;
+}
+
+static void entry_drop(pirn_future *self)
+{
+    (void)self;
+}
+
+/* The answers that a suspending call gives before it does anything. */
+static int enter_call(void)
+{
+    static const pirn_future_ops entry_ops = {
+        .poll = entry_poll,
+        .drop = entry_drop,
+    };
+    pirn_future entry = {&entry_ops};
+    int rc = pirn__fast_path();
+
+    return rc <= 0 ? rc : pirn__await(&entry, PIRN_NEVER);
+}
+
+static bool is_in_fiber(void)
 {
     const struct pirn__local *local = pirn__local();
-    bool is_fiber = local != NULL && local->waiter != NULL;
+
+    return local != NULL && local->waiter != NULL;
+}
+
+int pirn_blocking_run(pirn_blocking_fn *fn, void *arg)
+{
     pirn_job *job;
     int outcome, rc;
 
     if (fn == NULL)
         return -EINVAL;
-    rc = pirn__fast_path();
+    rc = enter_call();
     if (rc < 0)
         return rc;
-    if (!is_fiber)
+    if (!is_in_fiber())
         return fn(arg);
     rc = pirn_spawn_blocking(fn, arg, NULL, &job);
     if (rc < 0)

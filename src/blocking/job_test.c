@@ -2,7 +2,7 @@
 /* src/blocking/job_test.c - handles of jobs, joining them, and the call that
  * waits.  The first half polls by hand on a home without a scheduler; the
  * second half runs fibers on a real runtime. */
-#include "blocking/home_test.h"
+#include "engine/blocking_fixture.h"
 
 #include <errno.h>
 #include <pthread.h>

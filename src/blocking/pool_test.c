@@ -2,7 +2,7 @@
 /* src/blocking/pool_test.c - threads of the pool, on a home without a
  * scheduler.  Order comes from gates that jobs stand at and from a replaced
  * table of system calls; nothing here waits for time to pass. */
-#include "blocking/home_test.h"
+#include "engine/blocking_fixture.h"
 
 #include <errno.h>
 #include <pthread.h>

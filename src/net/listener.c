@@ -267,7 +267,7 @@ static int accept_until(pirn_listener *listener, pirn_deadline deadline,
 int pirn_listener_accept(pirn_listener *listener, pirn_deadline deadline,
                          pirn_tcp **out)
 {
-    pirn_deadline limit;
+    pirn_deadline until;
     bool again;
     int rc;
 
@@ -279,15 +279,14 @@ int pirn_listener_accept(pirn_listener *listener, pirn_deadline deadline,
     /* Once, unless there is a shortage and no runtime to keep the time: a plain
      * thread that waits alone counts the pauses itself. */
     do {
-        limit = pirn_deadline_min(deadline, pirn__hold_until(&listener->hold));
-        rc = accept_until(listener, limit, out);
-        again = false;
+        until = pirn__hold_until(&listener->hold);
+        rc = accept_until(listener, pirn_deadline_min(deadline, until), out);
+        again = rc == -ETIMEDOUT && until.ns < deadline.ns;
+        if (until.ns != PIRN_NEVER.ns)
+            pirn__hold_end(&listener->hold);
         if (rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS) {
             pirn__hold_begin_untimed(&listener->hold);
             again = true;
-        } else if (limit.ns != deadline.ns) {
-            pirn__hold_end(&listener->hold);
-            again = rc == -ETIMEDOUT;
         }
     } while (again);
     return rc;

@@ -21,10 +21,8 @@ void pirn__seat_init(struct pirn__seat *seat)
 static int judge_locked(const struct pirn__seat *seat,
                         const struct pirn__seat_request *request)
 {
-    int self = pirn__sys->thread_id();
-
-    if (!request->force && seat->bound_thread != 0 &&
-        seat->bound_thread != self)
+    if (!request->force && seat->bound != NULL &&
+        seat->bound != pirn__local())
         return -EPERM;
     if (seat->state == PIRN__SEAT_HOST)
         return request->force ? -EAGAIN : -EBUSY;
@@ -36,7 +34,7 @@ static void sit_down_locked(struct pirn__seat *seat,
 {
     seat->state = PIRN__SEAT_HOST;
     if (request->bind)
-        seat->bound_thread = pirn__sys->thread_id();
+        seat->bound = pirn__local();
 }
 
 /* Adjust how many hosts wait, and tell a WAITER. */
@@ -92,7 +90,7 @@ bool pirn__seat_try_waiter(struct pirn__seat *seat, struct pirn__parker *parker)
     bool free;
 
     pirn__lock(&seat->lock);
-    free = seat->state == PIRN__SEAT_FREE && seat->bound_thread == 0 &&
+    free = seat->state == PIRN__SEAT_FREE && seat->bound == NULL &&
            seat->hosts_waiting == 0;
     if (free)
         seat->state = PIRN__SEAT_WAITER;
@@ -120,7 +118,7 @@ void pirn__seat_leave(struct pirn__seat *seat)
     PIRN_ASSERT(seat->state != PIRN__SEAT_FREE);
     seat->state = PIRN__SEAT_FREE;
     hosts = seat->hosts_waiting > 0;
-    if (!hosts && seat->bound_thread == 0 &&
+    if (!hosts && seat->bound == NULL &&
         !pirn__list_empty(&seat->waiters)) {
         next = PIRN_CONTAINER_OF(seat->waiters.next_, struct pirn__parker,
                                  seat_link);

@@ -30,7 +30,7 @@ enum pirn__seat_state {
 struct pirn__seat {
     pirn_lock lock;
     enum pirn__seat_state state;  /* lock */
-    int bound_thread;             /* lock; 0: turn() has not been called */
+    const void *bound; /* lock: the record of the thread that called turn() */
     uint32_t hosts_waiting;       /* lock: host calls that wait for a WAITER */
     pirn_link waiters;            /* lock: parked plain threads */
     PIRN_ATOMIC(uint32_t) change; /* counts departures, for futex waits */

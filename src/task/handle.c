@@ -67,16 +67,25 @@ pirn_task_id pirn_task_get_id(const pirn_task *handle)
     return (pirn_task_id){pirn__load(&of_handle(handle)->cell.id, relaxed)};
 }
 
+/* True if the task's future has `size` bytes, as far as its cell can tell,
+ * whose size is a multiple of PIRN__SLAB_UNIT. */
+static bool has_future_of(struct pirn__task *task, size_t size)
+{
+    size_t cell = sizeof *task + size;
+
+    if (pirn__task_has_join_slot(task))
+        cell += sizeof(pirn_waker);
+    cell += PIRN__SLAB_UNIT - 1;
+    return pirn__cell_size(&task->cell) == cell - cell % PIRN__SLAB_UNIT;
+}
+
 int pirn_task_take_output(pirn_task *handle, void *out, size_t size)
 {
     struct pirn__task *task = of_handle(handle);
-    uint64_t word = pirn__state_peek(pirn__task_state(task));
-    size_t tail = (word & PIRN__JOIN_STATE) != 0 ? sizeof(pirn_waker) : 0;
 
-    if ((word & PIRN__COMPLETE) == 0)
+    if (!pirn_task_is_done(handle))
         return -EAGAIN;
-    if (out == NULL || task->ops->injects ||
-        pirn__cell_size(&task->cell) - sizeof *task - tail != size)
+    if (out == NULL || task->ops->injects || !has_future_of(task, size))
         return -EINVAL;
     if (!pirn__state_take_output(pirn__task_state(task)))
         return -ENOENT;

@@ -24,6 +24,7 @@ void pirn__timers_init(struct pirn__timers *timers, struct pirn__home *home)
     *timers = (struct pirn__timers){.home = home};
     pirn__init(&timers->next, UINT64_MAX);
     pirn__wheel_init(&timers->wheel, pirn__sys->clock_ns());
+    pirn__list_init(&timers->endless);
 }
 
 /* The clock. */
@@ -105,13 +106,15 @@ static struct pirn__timers *owner_of(const pirn_timer *timer)
     return pirn__load(&timer->owner_, acquire);
 }
 
-/* Enter the wheel, or, for PIRN_NEVER, only count as armed.  True if the owner
+/* Enter the wheel, or, for PIRN_NEVER, the list beside it.  True if the owner
  * must be told. */
 static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
 {
     set_state(timer, PIRN__TIMER_ARMED);
-    if (timer->when_ns_ == UINT64_MAX)
+    if (timer->when_ns_ == UINT64_MAX) {
+        pirn__list_push_tail(&timers->endless, &timer->link_);
         return false;
+    }
     pirn__wheel_insert(&timers->wheel, timer);
     /* relaxed: only written under the lock, which we hold. */
     if (timer->when_ns_ >= pirn__load(&timers->next, relaxed))
@@ -119,11 +122,14 @@ static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
     return publish_next_locked(timers);
 }
 
-/* Out of the wheel, if it is in. */
+/* Out of the wheel, or the list, if it is in. */
 static void leave_locked(struct pirn__timers *timers, pirn_timer *timer)
 {
-    if (pirn__timer_state(timer) == PIRN__TIMER_ARMED &&
-        timer->when_ns_ != UINT64_MAX)
+    if (pirn__timer_state(timer) != PIRN__TIMER_ARMED)
+        return;
+    if (timer->when_ns_ == UINT64_MAX)
+        pirn__list_remove(&timer->link_);
+    else
         pirn__wheel_remove(&timers->wheel, timer);
 }
 
@@ -277,7 +283,10 @@ void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
     timers = owner_of(timer);
     pirn__lock(&timers->lock);
     state = pirn__timer_state(timer);
-    if (state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED) {
+    /* One that has fired stays so on a dead wheel, where nothing would fire it
+     * again. */
+    if (state == PIRN__TIMER_ARMED ||
+        (state == PIRN__TIMER_FIRED && !timers->dead)) {
         leave_locked(timers, timer);
         timer->when_ns_ = deadline.ns;
         earlier = enter_locked(timers, timer);
@@ -352,8 +361,13 @@ static bool kill_one_locked(struct pirn__timers *timers, pirn_waker *waker)
 {
     pirn_timer *timer = pirn__wheel_pop_any(&timers->wheel);
 
-    if (timer == NULL)
-        return false;
+    if (timer == NULL) {
+        pirn_link *link = pirn__list_pop_head(&timers->endless);
+
+        if (link == NULL)
+            return false;
+        timer = PIRN_CONTAINER_OF(link, pirn_timer, link_);
+    }
     set_state(timer, PIRN__TIMER_DEAD);
     *waker = pirn_waker_clone(&timer->waker_);
     return true;

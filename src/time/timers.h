@@ -49,6 +49,7 @@ struct pirn__timers {
     size_t users; /* lock: entries that were armed and not disarmed; they keep
                      the home alive after shutdown */
     struct pirn__wheel wheel; /* lock */
+    pirn_link endless; /* lock: waits for ever, which only shutdown ends */
 };
 
 void pirn__timers_init(struct pirn__timers *timers, struct pirn__home *home);

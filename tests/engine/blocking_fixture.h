@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* src/blocking/home_test.h - a runtime's place for the tests of this folder: a
- * home without a scheduler that counts what it is told, an allocator that
- * counts and can fail, and jobs that wait until the test lets them go.
+/* tests/engine/blocking_fixture.h - a runtime's place for the tests of
+ * src/blocking: a home without a scheduler that counts what it is told, an
+ * allocator that counts and can fail, and jobs that wait until the test lets
+ * them go.
  */
-#ifndef PIRN_BLOCKING_HOME_TEST_H
-#define PIRN_BLOCKING_HOME_TEST_H
+#ifndef PIRN_TESTS_ENGINE_BLOCKING_FIXTURE_H
+#define PIRN_TESTS_ENGINE_BLOCKING_FIXTURE_H
 
 #include <errno.h>
 #include <sched.h>
@@ -340,4 +341,4 @@ static inline int join_and_unref(pirn_job *job)
     return joiner.op.outcome;
 }
 
-#endif /* PIRN_BLOCKING_HOME_TEST_H */
+#endif /* PIRN_TESTS_ENGINE_BLOCKING_FIXTURE_H */

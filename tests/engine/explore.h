@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/engine/explore.h - model tests: a few threads, all interleavings.
+ *
+ * A model is a body that makes some objects, starts two to four threads on
+ * them, joins them and checks.  The explorer runs it again and again, depth
+ * first, until every schedule within the bound, and every store that a load may
+ * see, has been tried. 
+ *
+ *     static void push(void *arg) { pirn__inbox_push(&inbox, arg); }
+ *
+ *     MODEL(inbox_two_pushes_are_both_taken, .preemptions = 2)
+ *     {
+ *         explore_thread(push, &a);
+ *         explore_thread(push, &b);
+ *         explore_join();
+ *         EXPLORE_CHECK(taken(&a) && taken(&b));
+ *     }
+ *
+ * The memory is C11's as far as hardware and compilers use it: each location
+ * has its stores in one order; a relaxed or acquire load may see any store that
+ * is not hidden by happens-before or coherence; release sequences; seq_cst
+ * operations in one total order, which is the order of execution.  Not
+ * modelled: load buffering, values out of thin air, a store that takes its
+ * place before an older store of its location.
+ *
+ * Search: preemption-bounded depth-first search (M. Musuvathi and S. Qadeer,
+ * "Iterative Context Bounding", 2007) with sleep sets (P. Godefroid, 1996) that
+ * respect the bound in the sense of K. Coons, M. Musuvathi and K. McKinley,
+ * "Bounded Partial-Order Reduction" (2013); see explore.c.  The treatment of
+ * stores follows B. Norris and B. Demsky, "CDSChecker" (2013), and the loom
+ * library.
+ */
+#ifndef PIRN_TESTS_ENGINE_EXPLORE_H
+#define PIRN_TESTS_ENGINE_EXPLORE_H
+
+#include <pirn/alloc.h>
+
+#include "engine/explore_atomic.h"
+#include "engine/test.h"
+
+enum {
+    EXPLORE_UNBOUNDED = 1000, /* preemptions: all schedules */
+};
+
+struct explore_options {
+    int preemptions;   /* 0: 2; EXPLORE_UNBOUNDED: no bound */
+    int spurious;      /* weak compare-and-swaps and waits that may fail for no
+                          reason, in one execution; 0: 1; -1: none */
+    int steps;         /* operations in one execution; more are a livelock;
+                          0: 2000 */
+    bool may_leak;     /* memory may be out at the end */
+    uint64_t executions; /* give up after so many; 0: 20 million */
+};
+
+enum explore_finding {
+    EXPLORE_CLEAN,
+    EXPLORE_CHECK_FAILED,
+    EXPLORE_RACE,
+    EXPLORE_DEADLOCK, /* nobody can go on: a lost wake-up, or a lock cycle */
+    EXPLORE_LIVELOCK,
+    EXPLORE_LEAK,
+    EXPLORE_USE_AFTER_FREE,
+    EXPLORE_TOO_LARGE, /* given up: the model is not small enough */
+};
+
+struct explore_result {
+    enum explore_finding finding;
+    uint64_t executions; /* complete ones */
+    uint64_t redundant;  /* cut short by sleep sets */
+    char text[160];      /* what was found */
+};
+
+/* Explore; with `quiet` a finding is not printed. */
+struct explore_result explore_run(void (*body)(void),
+                                  const struct explore_options *options,
+                                  bool quiet);
+
+/* Explore and make a finding a failure of the current test. */
+void explore_expect_clean(const char *name, void (*body)(void),
+                          const struct explore_options *options);
+
+#define MODEL(name, ...) \
+    static void name##_body(void); \
+    TEST(name) \
+    { \
+        static const struct explore_options options = {__VA_ARGS__}; \
+        explore_expect_clean(#name, name##_body, &options); \
+    } \
+    static void name##_body(void)
+
+/* In a body: start a thread, wait for all threads, choose one of `count`. */
+void explore_thread(void (*fn)(void *arg), void *arg);
+void explore_join(void);
+unsigned explore_choose(unsigned count);
+
+/* The number of the running virtual thread; 0 is the body. */
+unsigned explore_self(void);
+
+void explore_check(bool condition, const char *text,
+                   struct explore_place place);
+#define EXPLORE_CHECK(condition) \
+    explore_check((condition), #condition, EXPLORE_PLACE)
+
+/* Count an outcome of an execution, for litmus tests: bit `outcome` of the mask
+ * that explore_outcomes() returns after the exploration. */
+void explore_outcome(unsigned outcome);
+uint64_t explore_outcomes(void);
+
+/* An allocator that sees leaks and uses after free, emptied before each
+ * execution.  Up to 1 MiB. */
+extern const pirn_alloc explore_heap;
+
+#endif /* PIRN_TESTS_ENGINE_EXPLORE_H */

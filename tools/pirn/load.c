@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/pirn/load.c - `pirn load`: put an HTTP server under load.
+ *
+ * One fiber per connection sends a GET, reads the whole answer, and sends the
+ * next (closed loop: a slow server is asked less often).  The first fiber shows
+ * the progress, waits for the end or a signal, and collects the workers. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <pirn/pirn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "http.h"
+#include "load.h"
+#include "options.h"
+#include "signals.h"
+
+enum {
+    BUF_SIZE = 32 * 1024,
+    REQUEST_SIZE = 8192,
+    CONNECT_MS = 5000,
+    RETRY_MS = 20, /* after an error, so that a dead server is not hammered */
+    LEAVE_MS = 1000,
+    SPARE_DESCRIPTORS = 64
+};
+
+static const char help[] =
+    "usage: pirn load URL [OPTION]...\n"
+    "\n"
+    "Send GET requests for URL over several connections at once, each when\n"
+    "the answer before it has arrived, and measure.  The host is a numeric\n"
+    "address or 'localhost'.  Load only servers that are yours to load.\n"
+    "\n"
+    "  -c, --connections N   at the same time (default 50)\n"
+    "  -d, --duration S      seconds (default 10)\n"
+    "  -k, --keep-alive on|off\n"
+    "                        off: a new connection for each request\n"
+    "                        (default on)\n"
+    "  -t, --timeout-ms N    for one answer (default 10000)\n"
+    "      --progress on|off|auto\n"
+    "                        a line each second on standard error; auto: if\n"
+    "                        it is a terminal (default)\n"
+    "      --json            print the results as JSON\n"
+    "      --help\n"
+    "\n"
+    "Exit status: 0 if every request was answered well, 1 if not, 2 for wrong\n"
+    "arguments.\n";
+
+struct load_options {
+    const char *url;
+    uint64_t connections;
+    uint64_t duration_s;
+    uint64_t timeout_ms;
+    bool keep_alive;
+    bool progress;
+    bool json;
+};
+
+struct load {
+    const struct load_options *options;
+    pirn_fd *signals;
+    char address[HTTP_HOST_SIZE + 16];
+    char request[REQUEST_SIZE];
+    size_t request_len;
+    uint64_t start_ns;
+    pirn_deadline end;
+    uint64_t stop_ns; /* when the workers were told to stop */
+    pirn_task **workers;
+    struct load_stats stats;
+};
+
+struct worker {
+    struct load *load;
+    pirn_tcp *tcp; /* NULL: not connected */
+    struct http_reader *reader;
+    char *buf;
+    uint64_t bytes; /* of the answer so far */
+};
+
+static enum load_result result_of(int rc)
+{
+    switch (pirn_err_category(rc)) {
+    case PIRN_CATEGORY_CANCELLED:
+        return LOAD_CANCELLED;
+    case PIRN_CATEGORY_TIMED_OUT:
+        return LOAD_TIMEOUT;
+    case PIRN_CATEGORY_NONE:
+    case PIRN_CATEGORY_CLOSED:
+    case PIRN_CATEGORY_REFUSED:
+    case PIRN_CATEGORY_RESOURCE:
+    case PIRN_CATEGORY_USAGE:
+    case PIRN_CATEGORY_SYSTEM:
+    case PIRN_CATEGORY_INTERNAL:
+        break;
+    }
+    return LOAD_RESET;
+}
+
+static void disconnect(struct worker *worker)
+{
+    pirn_tcp_close(worker->tcp);
+    worker->tcp = NULL;
+    http_reader_free(worker->reader);
+    worker->reader = NULL;
+}
+
+static enum load_result connect_worker(struct worker *worker)
+{
+    pirn_deadline deadline = pirn_after_ms(CONNECT_MS);
+
+    worker->reader = http_reader_new(HTTP_KIND_RESPONSE, NULL);
+    if (worker->reader == NULL)
+        return LOAD_CONNECT;
+    int rc =
+        pirn_tcp_connect(worker->load->address, NULL, deadline, &worker->tcp);
+    if (rc < 0)
+        return rc == -ECANCELED ? LOAD_CANCELLED : LOAD_CONNECT;
+    return LOAD_FINE;
+}
+
+/* The whole answer was read. */
+static enum load_result judge(const struct worker *worker)
+{
+    int status = http_reader_message(worker->reader)->status;
+
+    return status >= 200 && status < 400 ? LOAD_FINE : LOAD_STATUS;
+}
+
+static enum load_result read_answer(struct worker *worker,
+                                    pirn_deadline deadline)
+{
+    enum http_progress progress = HTTP_PROGRESS_MORE;
+
+    /* Ends: the deadline stands for all of these reads together. */
+    while (progress == HTTP_PROGRESS_MORE) {
+        ssize_t n = pirn_tcp_read(worker->tcp, worker->buf, BUF_SIZE, deadline);
+
+        if (n < 0)
+            return result_of((int)n);
+        if (n == 0) {
+            progress = http_reader_end(worker->reader);
+            if (progress != HTTP_PROGRESS_DONE)
+                return LOAD_RESET;
+            break;
+        }
+        worker->bytes += (uint64_t)n;
+        size_t used =
+            http_reader_feed(worker->reader, worker->buf, (size_t)n, &progress);
+        if (progress == HTTP_PROGRESS_DONE && used < (size_t)n)
+            return LOAD_PARSE; /* more than was asked for */
+    }
+    return progress == HTTP_PROGRESS_DONE ? judge(worker) : LOAD_PARSE;
+}
+
+/* One request and its answer. */
+static enum load_result ask(struct worker *worker, pirn_deadline deadline)
+{
+    const struct load *load = worker->load;
+    enum load_result result = LOAD_FINE;
+
+    worker->bytes = 0;
+    if (worker->tcp == NULL)
+        result = connect_worker(worker);
+    if (result != LOAD_FINE)
+        return result;
+    int rc = pirn_tcp_write_all(worker->tcp, load->request, load->request_len,
+                                deadline);
+    if (rc < 0)
+        return result_of(rc);
+    return read_answer(worker, deadline);
+}
+
+static void record(struct worker *worker, enum load_result result,
+                   uint64_t start_ns, uint64_t now_ns)
+{
+    struct load_stats *stats = &worker->load->stats;
+
+    (void)pthread_mutex_lock(&stats->lock);
+    stats->bytes += worker->bytes;
+    if (result == LOAD_CANCELLED)
+        stats->unfinished++;
+    else if (result < LOAD_ERROR_COUNT)
+        stats->errors[result]++;
+    if (result == LOAD_FINE || result == LOAD_STATUS) {
+        stats->requests++;
+        stats->last_ns = now_ns;
+        histogram_add(&stats->latency_ns, now_ns - start_ns);
+    }
+    (void)pthread_mutex_unlock(&stats->lock);
+}
+
+/* Ask until the end.  Clock reads are shared: a request begins when the one
+ * before it ended. */
+static void work(struct worker *worker)
+{
+    const struct load *load = worker->load;
+    const uint64_t timeout_ns = load->options->timeout_ms * 1000 * 1000;
+    uint64_t start_ns = pirn_now_ns();
+
+    while (start_ns < load->end.ns) {
+        pirn_deadline deadline = {start_ns + timeout_ns};
+        enum load_result result = ask(worker, deadline);
+        uint64_t now_ns = pirn_now_ns();
+
+        record(worker, result, start_ns, now_ns);
+        if (result == LOAD_CANCELLED)
+            return;
+        bool is_whole = result == LOAD_FINE || result == LOAD_STATUS;
+        if (!is_whole || !load->options->keep_alive ||
+            !http_reader_message(worker->reader)->keep_alive)
+            disconnect(worker);
+        if (!is_whole) {
+            if (pirn_sleep(pirn_after_ms(RETRY_MS)) < 0)
+                return;
+            now_ns = pirn_now_ns();
+        }
+        start_ns = now_ns;
+    }
+}
+
+static int worker_fiber(void *arg)
+{
+    struct worker worker = {.load = arg, .buf = malloc(BUF_SIZE)};
+
+    if (worker.buf == NULL)
+        return -ENOMEM;
+    work(&worker);
+    disconnect(&worker);
+    free(worker.buf);
+    return 0;
+}
+
+static void show_progress(struct load *load, uint64_t *before)
+{
+    char rate[LOAD_NUMBER_SIZE];
+    char errors[LOAD_NUMBER_SIZE];
+    bool is_terminal = isatty(STDERR_FILENO) != 0;
+
+    (void)pthread_mutex_lock(&load->stats.lock);
+    uint64_t requests = load->stats.requests;
+    uint64_t error_total = load_error_total(&load->stats);
+    (void)pthread_mutex_unlock(&load->stats.lock);
+    uint64_t second = (pirn_now_ns() - load->start_ns) / 1000000000;
+    (void)fprintf(stderr, "%s  %3" PRIu64 " s  %12s requests/s  %8s errors%s",
+                  is_terminal ? "\r" : "", second,
+                  load_number(requests - *before, rate),
+                  load_number(error_total, errors), is_terminal ? "" : "\n");
+    *before = requests;
+}
+
+/* Until the end, or a signal; false if it was a signal. */
+static bool supervise(struct load *load)
+{
+    const uint64_t second_ns = 1000 * 1000 * 1000;
+    uint64_t before = 0;
+    pirn_deadline tick = {load->start_ns};
+    int rc = -ETIMEDOUT;
+
+    while (rc == -ETIMEDOUT && !pirn_deadline_expired(load->end)) {
+        tick.ns += second_ns;
+        rc = signals_wait(load->signals, pirn_deadline_min(tick, load->end));
+        if (load->options->progress)
+            show_progress(load, &before);
+    }
+    if (load->options->progress && isatty(STDERR_FILENO) != 0)
+        (void)fputc('\n', stderr);
+    return rc == -ETIMEDOUT;
+}
+
+/* Wait for the answers in flight, but not for ever; at once if `now`. */
+static void collect(struct load *load, bool now)
+{
+    pirn_deadline deadline = now ? PIRN_EXPIRED : pirn_after_ms(LEAVE_MS);
+    int outcome;
+
+    for (uint64_t i = 0; i < load->options->connections; i++) {
+        pirn_task *task = load->workers[i];
+
+        if (task == NULL)
+            continue;
+        if (pirn_task_join(task, deadline, &outcome) == -ETIMEDOUT) {
+            pirn_task_cancel(task);
+            (void)!pirn_task_join(task, PIRN_NEVER, &outcome);
+        }
+        pirn_task_unref(task);
+    }
+}
+
+static int load_fiber(void *arg)
+{
+    struct load *load = arg;
+    int rc = 0;
+
+    load->start_ns = pirn_now_ns();
+    load->end.ns = load->start_ns + load->options->duration_s * 1000000000;
+    for (uint64_t i = 0; rc == 0 && i < load->options->connections; i++)
+        rc = pirn_go_with(worker_fiber, load, NULL, &load->workers[i]);
+    if (rc < 0)
+        (void)fprintf(stderr, "pirn load: cannot start a worker: %s\n",
+                      pirn_err_text(rc));
+    bool is_over = rc == 0 && supervise(load);
+    load->stop_ns = pirn_now_ns();
+    collect(load, !is_over);
+    pirn_fd_close(load->signals);
+    return rc;
+}
+
+enum load_option { OPTION_PROGRESS = 256, OPTION_JSON, OPTION_HELP };
+
+static const struct option long_options[] = {
+    {"connections", required_argument, NULL, 'c'},
+    {"duration", required_argument, NULL, 'd'},
+    {"keep-alive", required_argument, NULL, 'k'},
+    {"timeout-ms", required_argument, NULL, 't'},
+    {"progress", required_argument, NULL, OPTION_PROGRESS},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+/* One option; false if its value makes no sense. */
+static bool take_option(int option, const char *text,
+                        struct load_options *options)
+{
+    switch (option) {
+    case 'c':
+        return option_number("load", "--connections", text, 1, 100000,
+                             &options->connections);
+    case 'd':
+        return option_number("load", "--duration", text, 1, 1000000,
+                             &options->duration_s);
+    case 'k':
+        return option_switch("load", "--keep-alive", text,
+                             &options->keep_alive);
+    case 't':
+        return option_number("load", "--timeout-ms", text, 1, 3600 * 1000,
+                             &options->timeout_ms);
+    case OPTION_PROGRESS:
+        if (strcmp(text, "auto") == 0)
+            return true;
+        return option_switch("load", "--progress", text, &options->progress);
+    case OPTION_JSON:
+        options->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* -1: go on; otherwise the exit status. */
+static int read_options(int argc, char **argv, struct load_options *options)
+{
+    static char name[] = "pirn load";
+    int option;
+
+    argv[0] = name; /* how getopt_long() begins a complaint */
+    while ((option = getopt_long(argc, argv, "c:d:k:t:h", long_options,
+                                 NULL)) != -1) {
+        if (option == OPTION_HELP || option == 'h') {
+            (void)fputs(help, stdout);
+            return 0;
+        }
+        if (!take_option(option, optarg, options)) {
+            (void)fputs("Try 'pirn load --help'.\n", stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (argc - optind != 1) {
+        (void)fputs("pirn load: give one URL\nTry 'pirn load --help'.\n",
+                    stderr);
+        return EXIT_USAGE;
+    }
+    options->url = argv[optind];
+    return -1;
+}
+
+/* Where to connect, and what to send. */
+static bool prepare_request(struct load *load)
+{
+    const char *text = load->options->url;
+    struct http_url url;
+    pirn_addr address;
+
+    if (!http_url_parse(text, &url)) {
+        (void)fprintf(stderr, "pirn load: '%s' is not an http:// URL\n", text);
+        return false;
+    }
+    const char *open = url.is_v6 ? "[" : "";
+    const char *close = url.is_v6 ? "]" : "";
+    const char *host =
+        strcmp(url.host, "localhost") == 0 ? "127.0.0.1" : url.host;
+    (void)snprintf(load->address, sizeof load->address, "%s%s%s:%u", open, host,
+                   close, url.port);
+    if (pirn_addr_parse(load->address, &address) < 0) {
+        (void)fprintf(stderr,
+                      "pirn load: '%s' is not a numeric address; names other "
+                      "than localhost are not looked up\n",
+                      url.host);
+        return false;
+    }
+    int len = snprintf(
+        load->request, sizeof load->request,
+        "GET %.*s HTTP/1.1\r\nHost: %s%s%s:%u\r\n"
+        "User-Agent: pirn-load\r\n%s\r\n",
+        (int)url.target.len, url.target.text, open, url.host, close, url.port,
+        load->options->keep_alive ? "" : "Connection: close\r\n");
+    load->request_len = len < 0 ? 0 : (size_t)len;
+    if (load->request_len < sizeof load->request)
+        return true;
+    (void)fprintf(stderr, "pirn load: the URL is too long\n");
+    return false;
+}
+
+static void raise_descriptor_limit(uint64_t connections)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)(connections + SPARE_DESCRIPTORS);
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    /* With fewer, some connections count as errors. */
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static double measured_seconds(const struct load *load)
+{
+    uint64_t stop_ns = load->stop_ns;
+
+    if (load->stats.last_ns > stop_ns)
+        stop_ns = load->stats.last_ns;
+    return (double)(stop_ns - load->start_ns) / 1e9;
+}
+
+/* Run and print; the exit status. */
+static int measure(struct load *load)
+{
+    const pirn_runtime_options runtime = {.overflow_report = true};
+    const struct load_options *options = load->options;
+    int signal_fd = signals_block();
+
+    if (signal_fd < 0 || pirn_fd_adopt(signal_fd, &load->signals) < 0) {
+        (void)fputs("pirn load: cannot read signals\n", stderr);
+        return EXIT_FAILURE;
+    }
+    if (!options->json) {
+        (void)printf("%" PRIu64 " connections to %s for %" PRIu64 " s\n",
+                     options->connections, options->url, options->duration_s);
+        (void)fflush(stdout);
+    }
+    int rc = pirn_run_with(load_fiber, load, &runtime, NULL);
+    if (rc < 0) {
+        (void)fprintf(stderr, "pirn load: %s\n", pirn_err_text(rc));
+        return pirn_exit_code(rc);
+    }
+    if (options->json)
+        load_print_json(&load->stats, measured_seconds(load));
+    else
+        load_print_table(&load->stats, measured_seconds(load));
+    bool is_good =
+        load->stats.requests > 0 && load_error_total(&load->stats) == 0;
+    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int load_command(int argc, char **argv)
+{
+    struct load_options options = {
+        .connections = 50,
+        .duration_s = 10,
+        .timeout_ms = 10000,
+        .keep_alive = true,
+        .progress = isatty(STDERR_FILENO) != 0,
+    };
+    int status = read_options(argc, argv, &options);
+
+    if (status >= 0)
+        return status;
+    /* Too large for the stack: it holds the histogram. */
+    struct load *load = calloc(1, sizeof *load);
+    pirn_task **workers = calloc(options.connections, sizeof(pirn_task *));
+    if (load == NULL || workers == NULL) {
+        (void)fputs("pirn load: no memory\n", stderr);
+        free(workers);
+        free(load);
+        return EXIT_FAILURE;
+    }
+    load->options = &options;
+    load->workers = workers;
+    (void)pthread_mutex_init(&load->stats.lock, NULL);
+    raise_descriptor_limit(options.connections);
+    status = prepare_request(load) ? measure(load) : EXIT_USAGE;
+    (void)pthread_mutex_destroy(&load->stats.lock);
+    free(workers);
+    free(load);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/pirn/signals.h - SIGINT and SIGTERM as something to read.
+ *
+ * Blocked in the whole process, they wait in a descriptor until a fiber asks
+ * for them.
+ */
+#ifndef PIRN_TOOLS_SIGNALS_H
+#define PIRN_TOOLS_SIGNALS_H
+
+#include <pirn/pirn.h>
+
+/* Block both signals and open the descriptor; it, or a negative code.  Before
+ * the runtime starts, so that all its threads inherit the mask. */
+int signals_block(void);
+
+/* Wait for one.  Its number, or a negative code as pirn_fd_read(). */
+int signals_wait(pirn_fd *signals, pirn_deadline deadline);
+
+#endif /* PIRN_TOOLS_SIGNALS_H */
