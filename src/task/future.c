@@ -58,10 +58,18 @@ int pirn_future_outcome(const pirn_future *future)
 
 void pirn_future_describe(const pirn_future *future, pirn_text *out)
 {
-    if (future->ops->describe == NULL)
+    struct pirn__local *local;
+
+    if (future->ops->describe == NULL) {
         pirn_text_append(out, "?");
-    else
-        future->ops->describe(future, out);
+        return;
+    }
+    local = pirn__local();
+    if (local != NULL)
+        pirn__no_suspend_begin(local);
+    future->ops->describe(future, out);
+    if (local != NULL)
+        pirn__no_suspend_end(local);
 }
 
 bool pirn_coop_spend(pirn_cx *cx)

@@ -61,7 +61,7 @@ TEST(group_closed_admits_nobody)
     (void)lab_spawn_loose(&lab, &inside);
     pieces = lab.pieces;
     pirn__group_close(&lab.group);
-    EXPECT_PTR_EQ(NULL, lab_spawn_with(&lab, &outside, NULL, true));
+    EXPECT_PTR_EQ(NULL, lab_spawn_with(&lab, &outside, NULL, false));
     EXPECT_EQ(0, outside.polls + outside.drops + outside.discards);
     EXPECT_EQ(pieces, lab.pieces);
     EXPECT_EQ(1, lab_run_all(&lab));

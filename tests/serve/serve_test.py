@@ -507,7 +507,7 @@ class DeadlineTest(SiteTest):
             received = client.pending
             # Far longer than the idle time in all, but never silent.
             while len(received) < len(content):
-                piece = client.receive(100000)
+                piece = client.receive(40000)
                 self.assertNotEqual(piece, b"")
                 received += piece
                 time.sleep(0.01)
@@ -571,7 +571,9 @@ class StopTest(SiteTest):
 
     def wait_until_refused(self, running):
         """Until the first signal has been noticed."""
+        deadline = time.monotonic() + server.PATIENCE_S
         while True:
+            self.assertLess(time.monotonic(), deadline, "it still accepts")
             try:
                 running.connect().socket.close()
             except ConnectionRefusedError:

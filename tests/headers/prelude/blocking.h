@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fragment of pirn/blocking.h takes for granted. */
+/* What the fragments of pirn/blocking.h and docs/guide/blocking.md take for
+ * granted. */
 extern int rc;
 extern void *file;
 int read_whole_file(void *arg);

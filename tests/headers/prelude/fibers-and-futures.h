@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fragments of docs/guide/fibers-and-futures.md take for granted; each
- * is compiled by itself, so that one leans on the others' types only by name. */
+/* What the fragments of docs/guide/fibers-and-futures.md take for granted. */
 extern void *job;
 extern int settings;
 pirn_fiber_fn worker;
+
+struct lookup {
+    pirn_frame frame;
+    int found;
+};
+void lookup_init(struct lookup *lookup, const char *key);

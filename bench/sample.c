@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/sample.c - see sample.h. */
+#include "sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <pirn/base.h>
+
+uint64_t sample_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void sample_print(const char *name, const char *unit, double value)
+{
+    printf("{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f}\n", name,
+           unit, value);
+    fflush(stdout);
+}
+
+void sample_note(const char *name, const char *text)
+{
+    printf("{\"note\": \"%s\", \"text\": \"%s\"}\n", name, text);
+    fflush(stdout);
+}
+
+void sample_require(int rc, const char *what)
+{
+    if (rc >= 0)
+        return;
+    fprintf(stderr, "bench: %s: %s (%s)\n", what, pirn_err_name(rc),
+            pirn_err_text(rc));
+    exit(1);
+}
+
+bool sample_has_flag(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
+uint64_t sample_get_number(int argc, char **argv, const char *word,
+                           uint64_t fallback)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return strtoull(argv[i + 1], NULL, 10);
+    return fallback;
+}
