@@ -237,7 +237,7 @@ static pirn_waker wake_first_locked(struct pirn__io *io, unsigned direction)
         return (pirn_waker){0};
     waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
                                pirn_io_waiter, link_);
-    waiter->state_ = PIRN__WAITER_WOKEN;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
     line->woken++;
     publish_length_locked(line);
     return pirn_waker_take(&waiter->waker_);
@@ -271,7 +271,7 @@ static int take_wakers_locked(pirn_link *list, uint8_t state,
         pirn_io_waiter *waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(list),
                                                    pirn_io_waiter, link_);
 
-        waiter->state_ = state;
+        pirn__io_waiter_set(waiter, state);
         wakers[count++] = pirn_waker_take(&waiter->waker_);
     }
     return count;
@@ -296,8 +296,9 @@ void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state)
 
 /* What must happen to others once the lock is free. */
 struct aftermath {
-    pirn_waker old;            /* replaced by the caller's */
-    struct pirn__home *before; /* the one that was bound earlier */
+    pirn_waker old; /* replaced by the caller's */
+    bool bound;     /* what follows is set */
+    struct pirn__home *before; /* bound earlier; or NULL */
     pirn_link moved;           /* wait on the descriptor, but now a reactor
                                   watches it: have them look again */
 };
@@ -305,10 +306,11 @@ struct aftermath {
 static void clean_up(struct pirn__io *io, struct aftermath *after)
 {
     pirn_waker_drop(after->old);
+    if (!after->bound)
+        return;
     if (after->before != NULL)
         pirn__home_unref(after->before);
-    if (!pirn__list_empty(&after->moved))
-        pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
+    pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
 }
 
 static int bind_locked(struct pirn__io *io, struct pirn__home *home,
@@ -325,8 +327,10 @@ static int bind_locked(struct pirn__io *io, struct pirn__home *home,
     /* Plain threads that wait for this runtime know its home only through us,
      * so it is kept until we go, also when the runtime ends before. */
     pirn__home_ref(home);
+    after->bound = true;
     after->before = io->bound_home;
     io->bound_home = home;
+    pirn__list_init(&after->moved);
     pirn__io_empty_locked(io, &after->moved);
     return 0;
 }
@@ -420,27 +424,46 @@ void pirn__io_waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
     pirn__list_init(&waiter->link_);
 }
 
+static bool is_always_ready(const struct pirn__io *io)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+
+    return (word & PIRN__READY_ALWAYS) != 0;
+}
+
+/* The usual case, which needs no lock: it was woken, and may try. */
+static bool is_woken(const pirn_io_waiter *waiter)
+{
+    const struct pirn__io *io = waiter->io_;
+
+    return pirn__io_waiter_state(waiter) == PIRN__WAITER_WOKEN &&
+           pirn__readiness_has(pirn__readiness_get(&io->readiness),
+                               waiter->direction_) &&
+           !pirn__gate_is_sealed(&io->gate);
+}
+
 /* True if it is this waiter's turn; it is not in line then. */
 static bool may_try_locked(struct pirn__io *io, pirn_io_waiter *waiter)
 {
     struct pirn__io_line *line = line_of(io, waiter->direction_);
     uint64_t word = pirn__readiness_get(&io->readiness);
+    uint8_t state = pirn__io_waiter_state(waiter);
 
     if (!pirn__readiness_has(word, waiter->direction_))
         return false;
     /* Plain threads that wait on the descriptor see the same readiness and are
      * not told apart: the kernel decides who gets it. */
-    if (waiter->state_ == PIRN__WAITER_WOKEN || io->reactor == NULL ||
+    if (state == PIRN__WAITER_WOKEN || io->reactor == NULL ||
         (word & PIRN__READY_ALWAYS) != 0)
         return true;
     if (line->woken > 0)
         return false;
-    if (waiter->state_ == PIRN__WAITER_OUT)
+    if (state == PIRN__WAITER_OUT)
         return pirn__list_empty(&line->waiters);
     if (pirn__list_first(&line->waiters) != &waiter->link_)
         return false;
     pirn__list_remove(&waiter->link_);
-    waiter->state_ = PIRN__WAITER_WOKEN;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
     line->woken++;
     return true;
 }
@@ -449,15 +472,16 @@ static pirn_waker enqueue_locked(struct pirn__io *io, pirn_io_waiter *waiter,
                                  const pirn_cx *cx)
 {
     struct pirn__io_line *line = line_of(io, waiter->direction_);
+    uint8_t state = pirn__io_waiter_state(waiter);
 
-    if (waiter->state_ == PIRN__WAITER_WOKEN) {
+    if (state == PIRN__WAITER_WOKEN) {
         /* It was the first, and found nothing: it is the first again. */
         line->woken--;
         pirn__list_push_head(&line->waiters, &waiter->link_);
-    } else if (waiter->state_ == PIRN__WAITER_OUT) {
+    } else if (state == PIRN__WAITER_OUT) {
         pirn__list_push_tail(&line->waiters, &waiter->link_);
     }
-    waiter->state_ = PIRN__WAITER_QUEUED;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_QUEUED);
     waiter->entered_ = true;
     publish_length_locked(line);
     return pirn_waker_store(&waiter->waker_, cx);
@@ -471,14 +495,14 @@ static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
 
     if (pirn__gate_is_sealed(&io->gate))
         return PIRN_ECLOSED;
-    if (waiter->state_ == PIRN__WAITER_ENDED)
+    if (pirn__io_waiter_state(waiter) == PIRN__WAITER_ENDED)
         return PIRN_ESHUTDOWN;
     if (may_try_locked(io, waiter))
         return 0;
     rc = attach_locked(io, waiter->direction_, cx, after);
     if (rc < 0)
         return rc;
-    if ((pirn__readiness_get(&io->readiness) & PIRN__READY_ALWAYS) != 0)
+    if (is_always_ready(io))
         return 0;
     /* An event between the look at the readiness above and here is not lost:
      * it changes the readiness first and then needs the lock, so it will find
@@ -506,9 +530,11 @@ static void ask_if_alone(struct pirn__io *io, unsigned direction)
 enum pirn_poll pirn__io_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx, int *rc)
 {
     struct pirn__io *io = waiter->io_;
-    struct aftermath after = {.before = NULL};
+    struct aftermath after = {.bound = false};
 
-    pirn__list_init(&after.moved);
+    *rc = 0;
+    if (is_woken(waiter))
+        return PIRN_READY;
     if (cx->turn_ != NULL && cx->turn_->parker != NULL)
         ask_if_alone(io, waiter->direction_);
     pirn__lock(&io->lock);
@@ -523,7 +549,6 @@ enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
                                   ssize_t *result)
 {
     struct pirn__io *io = waiter->io_;
-    uint64_t word;
     int rc;
 
     for (int tries = 0; tries < MOST_TRIES; tries++) {
@@ -534,8 +559,7 @@ enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
             return PIRN_READY;
         }
         *result = pirn__io_call(io, waiter->direction_, call);
-        word = pirn__readiness_get(&io->readiness);
-        if (*result != -EAGAIN || (word & PIRN__READY_ALWAYS) != 0)
+        if (*result != -EAGAIN || is_always_ready(io))
             return PIRN_READY;
     }
     /* Others are quicker each time, or the kernel says "ready" and "not yet" in
@@ -550,16 +574,18 @@ void pirn__io_waiter_leave(pirn_io_waiter *waiter)
     struct pirn__io *io = waiter->io_;
     struct pirn__io_line *line;
     pirn_waker own, next;
+    uint8_t state;
 
     if (!waiter->entered_)
         return;
     line = line_of(io, waiter->direction_);
     pirn__lock(&io->lock);
-    if (waiter->state_ == PIRN__WAITER_QUEUED)
+    state = pirn__io_waiter_state(waiter);
+    if (state == PIRN__WAITER_QUEUED)
         pirn__list_remove(&waiter->link_);
-    else if (waiter->state_ == PIRN__WAITER_WOKEN)
+    else if (state == PIRN__WAITER_WOKEN)
         line->woken--;
-    waiter->state_ = PIRN__WAITER_OUT;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_OUT);
     own = pirn_waker_take(&waiter->waker_);
     publish_length_locked(line);
     next = wake_first_locked(io, waiter->direction_);
