@@ -222,12 +222,25 @@ static void publish_length_locked(struct pirn__io_line *line)
     pirn__store(&line->length, length, relaxed);
 }
 
+/* Take the first out of line, and its waker. */
+static pirn_waker call_up_locked(struct pirn__io_line *line)
+{
+    pirn_io_waiter *waiter;
+
+    waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
+                               pirn_io_waiter, link_);
+    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
+    line->woken++;
+    publish_length_locked(line);
+    return pirn_waker_take(&waiter->waker_);
+}
+
 /* Restore the invariant of io.h: the waker of the first in line, if it should
  * try now, else the empty one. */
-static pirn_waker wake_first_locked(struct pirn__io *io, unsigned direction)
+static inline pirn_waker wake_first_locked(struct pirn__io *io,
+                                           unsigned direction)
 {
     struct pirn__io_line *line = line_of(io, direction);
-    pirn_io_waiter *waiter;
     uint64_t word;
 
     if (line->woken > 0 || pirn__list_empty(&line->waiters))
@@ -235,12 +248,7 @@ static pirn_waker wake_first_locked(struct pirn__io *io, unsigned direction)
     word = pirn__readiness_get(&io->readiness);
     if (!pirn__readiness_has(word, direction))
         return (pirn_waker){0};
-    waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
-                               pirn_io_waiter, link_);
-    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
-    line->woken++;
-    publish_length_locked(line);
-    return pirn_waker_take(&waiter->waker_);
+    return call_up_locked(line);
 }
 
 void pirn__io_pass_on(struct pirn__io *io, unsigned direction)
@@ -410,7 +418,8 @@ static int attach_locked(struct pirn__io *io, unsigned direction, pirn_cx *cx,
             return rc;
     }
     rc = register_locked(io);
-    if (rc == 0)
+    /* Only a plain thread has to be told who will wake it. */
+    if (rc == 0 && turn != NULL && turn->parker != NULL)
         pirn__turn_note_home(cx, pirn__reactor_home(io->reactor));
     return rc;
 }
