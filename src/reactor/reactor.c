@@ -284,10 +284,8 @@ static bool harvest(struct pirn__reactor *reactor,
         harvest_wake(reactor);
         return false;
     }
-    if (event->data.ptr == &reactor->timer_fd) {
-        reactor->timer_ns = UINT64_MAX;
+    if (event->data.ptr == &reactor->timer_fd)
         return false;
-    }
     pirn__io_event(event->data.ptr, event->events);
     return true;
 }

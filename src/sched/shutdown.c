@@ -29,6 +29,7 @@
 #include "sched/runtime.h"
 #include "sys/fork.h"
 #include "sys/sys.h"
+#include "task/await.h"
 #include "task/task.h"
 
 static void set_phase(struct pirn_runtime *rt, enum pirn__phase phase)
@@ -222,17 +223,29 @@ static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
     set_phase(rt, PIRN__PHASE_DONE);
 }
 
+static bool is_running(struct pirn__task *task)
+{
+    return (pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) != 0;
+}
+
 static void note_if_running(struct pirn__task *task, void *arg)
 {
     pirn_report *report = arg;
     pirn_report_task *entry;
 
-    if ((pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) == 0)
+    if (!is_running(task))
         return;
     report->still_running++;
     entry = add_entry(report, task);
     if (entry != NULL)
         entry->running = true;
+}
+
+/* What it waits for only the driver might ask. */
+static void note_if_idle(struct pirn__task *task, void *arg)
+{
+    if (!is_running(task))
+        (void)add_entry(arg, task);
 }
 
 /* The driver does not come back: say what is known and leave it to finish.  It
@@ -244,6 +257,7 @@ static void abandon(struct pirn_runtime *rt)
     pirn_link *link;
 
     pirn__group_visit(&rt->group, note_if_running, report);
+    pirn__group_visit(&rt->group, note_if_idle, report);
     live = count_tasks(rt, report);
     report->aborted += live > 0 ? live - report->still_running : 0;
     for (link = rt->home.participants.next_; link != &rt->home.participants;
@@ -284,10 +298,11 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
             return;
     }
     pirn__driver_enter(rt, &outer);
-    if (abandoned)
-        pirn__shutdown_finish_abandoned(rt);
-    else
+    /* The driver may also have finished before we sat down. */
+    if (!abandoned)
         finish(rt, drain(rt, deadline), &rt->report);
+    else if (pirn__runtime_phase(rt) == PIRN__PHASE_ABANDONED)
+        pirn__shutdown_finish_abandoned(rt);
     pirn__driver_leave(rt, outer);
     pirn__seat_leave(&rt->seat);
 }
@@ -335,7 +350,7 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
     pirn__home_ref(&rt->home);
     if (begin(rt)) {
         close_and_cancel(rt);
-        run_down(rt, deadline);
+        run_down(rt, pirn__deadline_to_system(deadline));
     } else {
         wait_until_over(rt);
     }
