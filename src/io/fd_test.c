@@ -95,8 +95,7 @@ static int wait_on_empty_sorts(void *arg)
         char buf[8];
 
         EXPECT_EQ(fds[i], pirn_fd_get(file));
-        EXPECT_EQ(-ETIMEDOUT,
-                  pirn_fd_ready(file, PIRN_READABLE, PIRN_EXPIRED));
+        EXPECT_EQ(-ETIMEDOUT, pirn_fd_ready(file, PIRN_READABLE, PIRN_EXPIRED));
         EXPECT_EQ(-ETIMEDOUT,
                   pirn_fd_read(file, buf, sizeof buf, PIRN_EXPIRED));
         pirn_fd_close(file);

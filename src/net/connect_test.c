@@ -42,10 +42,10 @@ static int connect_and_talk(void *arg)
     EXPECT_EQ(3, pirn_tcp_read(conn, buf, sizeof buf, PIRN_NEVER));
     EXPECT_STR_EQ("you", buf);
     EXPECT_EQ(0, pirn_tcp_local(conn, &local));
-    EXPECT_EQ(0, strncmp("127.0.0.1:",
-                         pirn_addr_format(&local, local_text,
-                                          sizeof local_text),
-                         10));
+    EXPECT_EQ(0,
+              strncmp("127.0.0.1:",
+                      pirn_addr_format(&local, local_text, sizeof local_text),
+                      10));
     pirn_tcp_close(conn);
     close(peer);
     close(listener);
@@ -66,9 +66,8 @@ static int connect_to_nobody(void *arg)
     int before = lowest_free_fd();
 
     (void)arg;
-    EXPECT_EQ(-ECONNREFUSED,
-              pirn_tcp_connect(peer_text(text, peer_dead_port()), NULL,
-                               PIRN_NEVER, &conn));
+    EXPECT_EQ(-ECONNREFUSED, pirn_tcp_connect(peer_text(text, peer_dead_port()),
+                                              NULL, PIRN_NEVER, &conn));
     EXPECT_PTR_EQ(NULL, conn);
     EXPECT_EQ(before, lowest_free_fd());
     return 0;
@@ -116,8 +115,8 @@ static int connect_to_full(void *arg)
     int before = lowest_free_fd();
 
     EXPECT_EQ(-ETIMEDOUT,
-              pirn_tcp_connect(peer_text(text, peer_port(full->listener)),
-                               NULL, PIRN_EXPIRED, &conn));
+              pirn_tcp_connect(peer_text(text, peer_port(full->listener)), NULL,
+                               PIRN_EXPIRED, &conn));
     EXPECT_PTR_EQ(NULL, conn);
     EXPECT_EQ(before, lowest_free_fd());
     return 0;
@@ -230,8 +229,8 @@ TEST(connect_discarded_closes_the_connection)
     pirn_addr address;
     int before = lowest_free_fd();
 
-    EXPECT_EQ(0, pirn_addr_parse(peer_text(text, peer_port(listener)),
-                                 &address));
+    EXPECT_EQ(0,
+              pirn_addr_parse(peer_text(text, peer_port(listener)), &address));
     pirn_connect_init(&op, &address, NULL);
     EXPECT_EQ(0, pirn_await(&op.future, PIRN_NEVER));
     EXPECT_EQ(0, op.rc);
@@ -272,9 +271,8 @@ static int connect_with_false_alarm(void *arg)
     false_alarms = 1;
     pirn__sys = &table;
     /* The event that would come is the false one here, so nothing else does. */
-    EXPECT_EQ(-ETIMEDOUT,
-              pirn_tcp_connect(peer_text(text, peer_port(listener)), NULL,
-                               pirn_after_ms(1), &conn));
+    EXPECT_EQ(-ETIMEDOUT, pirn_tcp_connect(peer_text(text, peer_port(listener)),
+                                           NULL, pirn_after_ms(1), &conn));
     false_alarms = 0;
     EXPECT_EQ(0, pirn_tcp_connect(text, NULL, PIRN_NEVER, &conn));
     pirn__sys = &pirn__sys_linux;

@@ -222,8 +222,7 @@ static void accept_discard(pirn_future *self)
 
 static void accept_describe(const pirn_future *self, pirn_text *out)
 {
-    const pirn_accept_op *op =
-        PIRN_CONTAINER_OF(self, pirn_accept_op, future);
+    const pirn_accept_op *op = PIRN_CONTAINER_OF(self, pirn_accept_op, future);
 
     if (op->waiter_.io_ != NULL)
         pirn__io_describe(op->waiter_.io_, "accept", out);
@@ -246,7 +245,7 @@ void pirn_accept_init(pirn_accept_op *op, pirn_listener *listener)
 {
     *op = (pirn_accept_op){.future = {&accept_ops}};
     pirn__waiter_init(&op->waiter_, listener == NULL ? NULL : &listener->io,
-                         PIRN_READABLE);
+                      PIRN_READABLE);
 }
 
 /* One accept that ends at `deadline`. */

@@ -38,8 +38,7 @@ TEST(listener_open_of_nonsense_is_refused)
     EXPECT_PTR_EQ(NULL, second);
     EXPECT_EQ(-EINVAL, pirn_listener_open("anywhere", NULL, &second));
     EXPECT_EQ(-EINVAL, pirn_listener_open("127.0.0.1:0", &negative, &second));
-    EXPECT_EQ(-EADDRNOTAVAIL,
-              pirn_listener_open("192.0.2.1:0", NULL, &second));
+    EXPECT_EQ(-EADDRNOTAVAIL, pirn_listener_open("192.0.2.1:0", NULL, &second));
     listener = open_listener(&port);
     EXPECT_EQ(-EADDRINUSE,
               pirn_listener_open(peer_text(text, port), &strict, &second));
@@ -62,9 +61,9 @@ TEST(listener_reuse_port_is_shared)
 
     EXPECT_EQ(0, pirn_listener_open("127.0.0.1:0", &shared, &a));
     pirn_listener_address(a, &address);
-    EXPECT_EQ(0, pirn_listener_open(
-                     pirn_addr_format(&address, text, sizeof text), &shared,
-                     &b));
+    EXPECT_EQ(0,
+              pirn_listener_open(pirn_addr_format(&address, text, sizeof text),
+                                 &shared, &b));
     pirn_listener_close(a);
     pirn_listener_close(b);
 }
@@ -103,8 +102,8 @@ static void end_failing(void)
 
 static int accept_past_errors(void *arg)
 {
-    const int codes[] = {-ECONNABORTED, -EPROTO, -EPERM, -ENETDOWN,
-                         -EHOSTDOWN, -EHOSTUNREACH, -ENETUNREACH};
+    const int codes[] = {-ECONNABORTED, -EPROTO,       -EPERM,      -ENETDOWN,
+                         -EHOSTDOWN,    -EHOSTUNREACH, -ENETUNREACH};
     uint16_t port;
     pirn_listener *listener = open_listener(&port);
 
@@ -145,8 +144,7 @@ static int accept_other_error(void *arg)
     EXPECT_PTR_EQ(NULL, conn);
     EXPECT_EQ(-EINVAL, pirn_listener_accept(NULL, PIRN_NEVER, &conn));
     EXPECT_EQ(-EINVAL, pirn_listener_accept(listener, PIRN_NEVER, NULL));
-    EXPECT_EQ(-ETIMEDOUT,
-              pirn_listener_accept(listener, PIRN_EXPIRED, &conn));
+    EXPECT_EQ(-ETIMEDOUT, pirn_listener_accept(listener, PIRN_EXPIRED, &conn));
     pirn_listener_close(listener);
     return 0;
 }
@@ -174,8 +172,8 @@ static int accept_one(void *arg)
 {
     struct shortage *shortage = arg;
 
-    shortage->rc = pirn_listener_accept(shortage->listener, PIRN_NEVER,
-                                        &shortage->conn);
+    shortage->rc =
+        pirn_listener_accept(shortage->listener, PIRN_NEVER, &shortage->conn);
     shortage->done = true;
     return 0;
 }
@@ -339,8 +337,8 @@ TEST(listener_paused_survives_its_runtime)
     EXPECT_EQ(0, pirn_runtime_shutdown(shortage.rt, PIRN_NEVER, NULL));
     EXPECT(shortage.done);
     EXPECT_EQ(-ECANCELED, shortage.rc);
-    EXPECT_EQ(0, pirn_listener_accept(shortage.listener, PIRN_NEVER,
-                                      &shortage.conn));
+    EXPECT_EQ(
+        0, pirn_listener_accept(shortage.listener, PIRN_NEVER, &shortage.conn));
     shortage_close(&shortage);
 }
 
@@ -370,8 +368,7 @@ TEST(listener_shortage_without_runtime_pauses_the_call)
     int peer = peer_connect(port);
 
     begin_failing(2, -EMFILE);
-    EXPECT_EQ(-ETIMEDOUT,
-              pirn_listener_accept(listener, PIRN_EXPIRED, &conn));
+    EXPECT_EQ(-ETIMEDOUT, pirn_listener_accept(listener, PIRN_EXPIRED, &conn));
     EXPECT_EQ(0, pirn_listener_accept(listener, PIRN_NEVER, &conn));
     EXPECT_EQ(3, accepts);
     EXPECT_EQ(2u, pirn_listener_pauses(listener));
@@ -444,13 +441,12 @@ static int make_without_memory(void *arg)
     refusal->refuses = true;
     EXPECT_EQ(-ENOMEM, pirn_listener_accept(listener, PIRN_NEVER, &none));
     EXPECT_PTR_EQ(NULL, none);
-    EXPECT_EQ(-ENOMEM,
-              pirn_listener_open("127.0.0.1:0", NULL, &none_listener));
+    EXPECT_EQ(-ENOMEM, pirn_listener_open("127.0.0.1:0", NULL, &none_listener));
     EXPECT_EQ(-ENOMEM, pirn_tcp_adopt(fds[0], &none));
     EXPECT_EQ(-ENOMEM, pirn_fd_adopt(fds[0], &none_file));
     EXPECT_EQ(0, fcntl(fds[0], F_GETFL) & O_NONBLOCK);
-    EXPECT_EQ(-ENOMEM, pirn_tcp_connect(peer_text(text, port), NULL,
-                                        PIRN_NEVER, &none));
+    EXPECT_EQ(-ENOMEM,
+              pirn_tcp_connect(peer_text(text, port), NULL, PIRN_NEVER, &none));
     EXPECT_PTR_EQ(NULL, none);
     refusal->refuses = false;
     /* The one that could not be taken in was closed; the next one is served. */

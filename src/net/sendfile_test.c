@@ -145,11 +145,9 @@ static int send_nonsense(void *arg)
     int64_t negative = -1;
 
     (void)arg;
-    EXPECT_EQ(-EINVAL,
-              pirn_tcp_sendfile(NULL, file, &offset, 1, PIRN_NEVER));
+    EXPECT_EQ(-EINVAL, pirn_tcp_sendfile(NULL, file, &offset, 1, PIRN_NEVER));
     EXPECT_EQ(-EINVAL, pirn_tcp_sendfile(conn, file, NULL, 1, PIRN_NEVER));
-    EXPECT_EQ(-EINVAL,
-              pirn_tcp_sendfile(conn, file, &negative, 1, PIRN_NEVER));
+    EXPECT_EQ(-EINVAL, pirn_tcp_sendfile(conn, file, &negative, 1, PIRN_NEVER));
     EXPECT_EQ(-EBADF, pirn_tcp_sendfile(conn, -1, &offset, 1, PIRN_NEVER));
     EXPECT_EQ(0, pirn_tcp_sendfile(conn, file, &offset, 0, PIRN_NEVER));
     EXPECT_EQ(0, offset);

@@ -160,8 +160,7 @@ static void op_init(pirn_tcp_op *op, pirn_tcp *conn,
         .len_ = span.len,
         .n = good ? 0 : -EINVAL,
     };
-    pirn__waiter_init(&op->waiter_, conn == NULL ? NULL : &conn->io,
-                         direction);
+    pirn__waiter_init(&op->waiter_, conn == NULL ? NULL : &conn->io, direction);
 }
 
 void pirn_tcp_read_init(pirn_tcp_op *op, pirn_tcp *conn, void *buf, size_t len)
@@ -293,8 +292,8 @@ ssize_t pirn_tcp_read_buf(pirn_tcp *conn, pirn_buf *buf, pirn_deadline deadline)
 
 /* Wait for an exact transfer whose first `done` bytes are done.  Apart, so that
  * the usual case does not pay for it. */
-__attribute__((noinline)) static int
-await_rest(pirn_tcp_op *op, size_t done, pirn_deadline deadline)
+__attribute__((noinline)) static int await_rest(pirn_tcp_op *op, size_t done,
+                                                pirn_deadline deadline)
 {
     int rc;
 

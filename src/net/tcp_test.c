@@ -112,8 +112,7 @@ TEST(tcp_options_reach_the_socket)
     EXPECT_EQ(7, option_of(fds[0], IPPROTO_TCP, TCP_KEEPIDLE));
     EXPECT_EQ(3, option_of(fds[0], IPPROTO_TCP, TCP_KEEPINTVL));
     EXPECT_EQ(2, option_of(fds[0], IPPROTO_TCP, TCP_KEEPCNT));
-    EXPECT_EQ(-EINVAL,
-              pirn_tcp_set_keepalive(conn, (pirn_keepalive){0, 3, 2}));
+    EXPECT_EQ(-EINVAL, pirn_tcp_set_keepalive(conn, (pirn_keepalive){0, 3, 2}));
     EXPECT_EQ(-EINVAL,
               pirn_tcp_set_keepalive(conn, (pirn_keepalive){7, 32768, 2}));
     EXPECT_EQ(-EINVAL,

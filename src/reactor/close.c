@@ -140,8 +140,7 @@ static void close_drop(pirn_future *self)
 
 static void close_describe(const pirn_future *self, pirn_text *out)
 {
-    const pirn_close_op *op =
-        PIRN_CONTAINER_OF(self, pirn_close_op, future);
+    const pirn_close_op *op = PIRN_CONTAINER_OF(self, pirn_close_op, future);
 
     if (op->waiter_.io_ != NULL)
         pirn__io_describe(op->waiter_.io_, "close", out);

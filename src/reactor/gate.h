@@ -36,8 +36,7 @@ static inline bool pirn__gate_enter(struct pirn__gate *gate)
             return false;
         /* acquire [gate.seal]: the call that follows is made by one whom the
          * sealer has to wait for, or not at all. */
-    } while (
-        !pirn__cas_weak(&gate->word, &word, word + 1, acquire, relaxed));
+    } while (!pirn__cas_weak(&gate->word, &word, word + 1, acquire, relaxed));
     return true;
 }
 
@@ -67,8 +66,7 @@ static inline enum pirn__gate_seal pirn__gate_seal(struct pirn__gate *gate)
 }
 
 /* Seal only if nobody is inside; anything but EMPTY leaves it as it was. */
-static inline enum pirn__gate_seal
-pirn__gate_try_seal(struct pirn__gate *gate)
+static inline enum pirn__gate_seal pirn__gate_try_seal(struct pirn__gate *gate)
 {
     uint32_t word = 0;
 

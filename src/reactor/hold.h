@@ -18,7 +18,7 @@
 #include "reactor/io.h"
 
 struct pirn__hold {
-    pirn_link link; /* list lock; in the list while held */
+    pirn_link link;      /* list lock; in the list while held */
     struct pirn__io *io; /* constant; outlives the hold */
     pirn_timer timer;    /* list lock */
     uint64_t until_ns;   /* list lock: without a timer, when to end; else 0 */

@@ -51,7 +51,8 @@ void pirn__io_give(struct pirn__io *io)
         pirn__home_unref(home);
 }
 
-void pirn__io_open(struct pirn__io *io, int fd, const struct pirn__io_kind *kind)
+void pirn__io_open(struct pirn__io *io, int fd,
+                   const struct pirn__io_kind *kind)
 {
     struct pirn__home *home = io->memory_home;
 
@@ -157,8 +158,7 @@ static ssize_t call_after(struct pirn__io *io, unsigned direction,
 ssize_t pirn__io_call(struct pirn__io *io, unsigned direction,
                       const struct pirn__io_call *call)
 {
-    return call_after(io, direction, call,
-                      pirn__readiness_get(&io->readiness));
+    return call_after(io, direction, call, pirn__readiness_get(&io->readiness));
 }
 
 ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
@@ -224,8 +224,8 @@ static int take_wakers_locked(pirn_link *list, uint8_t state,
     int count = 0;
 
     while (count < WAKE_BATCH && !pirn__list_empty(list)) {
-        pirn_io_waiter *waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(list),
-                                                   pirn_io_waiter, link_);
+        pirn_io_waiter *waiter =
+            PIRN_CONTAINER_OF(pirn__list_pop_head(list), pirn_io_waiter, link_);
 
         pirn__waiter_set_state(waiter, state);
         wakers[count++] = pirn_waker_take(&waiter->waker_);

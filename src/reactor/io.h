@@ -57,8 +57,8 @@ struct pirn__io {
     bool gone;         /* lock: the descriptor is closed or released */
     pirn_lock lock;
     struct pirn__readiness readiness;
-    struct pirn__line lines[2]; /* see pirn__io_line() */
-    pirn_link closers; /* lock: wait for `gone` */
+    struct pirn__line lines[2];    /* see pirn__io_line() */
+    pirn_link closers;             /* lock: wait for `gone` */
     struct pirn__reactor *reactor; /* lock: NULL when unbound */
     pirn_link bound_link;          /* the reactor's lock */
     struct pirn__home *bound_home; /* lock: the latest, kept with a reference */
@@ -90,8 +90,8 @@ void pirn__io_give(struct pirn__io *io);
 
 /* What an open descriptor is. */
 struct pirn__io_kind {
-    int kind;        /* enum pirn__fd_kind */
-    unsigned ready;  /* what is assumed: PIRN__READY_READ, PIRN__READY_WRITE */
+    int kind;       /* enum pirn__fd_kind */
+    unsigned ready; /* what is assumed: PIRN__READY_READ, PIRN__READY_WRITE */
     bool was_blocking;
     const struct pirn__io_ops *ops;
 };

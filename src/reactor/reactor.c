@@ -44,14 +44,14 @@ struct pirn__reactor {
     struct pirn__home *home;
     int epoll_fd; /* constant until shutdown */
     int timer_fd;
-    int wake_fd; /* lock: -1 from shutdown on */
+    int wake_fd;                        /* lock: -1 from shutdown on */
     PIRN_ATOMIC(uint32_t) wake_pending; /* 1: written, not harvested yet */
     uint64_t timer_ns;                  /* driver: what timer_fd is armed for */
     pirn_lock lock;
-    bool dead;                         /* lock: binds nothing more */
-    pirn_link bound;                   /* lock */
-    pirn_link graveyard;               /* lock */
-    PIRN_ATOMIC(uint32_t) grave_count; /* written under the lock */
+    bool dead;                              /* lock: binds nothing more */
+    pirn_link bound;                        /* lock */
+    pirn_link graveyard;                    /* lock */
+    PIRN_ATOMIC(uint32_t) grave_count;      /* written under the lock */
     struct epoll_event events[EVENT_BATCH]; /* driver */
 };
 
@@ -208,10 +208,9 @@ void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io,
 int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,
                         int fd)
 {
-    return pirn__sys->epoll_add(reactor->epoll_fd, fd,
-                                EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI |
-                                    EPOLLET,
-                                io);
+    return pirn__sys->epoll_add(
+        reactor->epoll_fd, fd,
+        EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, io);
 }
 
 void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)

@@ -61,8 +61,8 @@ TEST(readiness_short_count_is_doubted_at_the_end_and_at_urgent_data)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        EXPECT_EQ(rows[i].reading, pirn__readiness_trusts_short(
-                                       rows[i].bits, PIRN__READY_READ));
+        EXPECT_EQ(rows[i].reading,
+                  pirn__readiness_trusts_short(rows[i].bits, PIRN__READY_READ));
         EXPECT_EQ(rows[i].writing, pirn__readiness_trusts_short(
                                        rows[i].bits, PIRN__READY_WRITE));
     }

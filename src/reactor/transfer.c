@@ -24,7 +24,8 @@ static enum pirn_poll transfer_poll(pirn_future *self, pirn_cx *cx)
 
     if (!pirn_coop_spend(cx))
         return PIRN_PENDING;
-    if (pirn__waiter_poll_call(&op->waiter, cx, op->call, &op->n) == PIRN_PENDING)
+    if (pirn__waiter_poll_call(&op->waiter, cx, op->call, &op->n) ==
+        PIRN_PENDING)
         return PIRN_PENDING;
     pirn__waiter_leave(&op->waiter);
     return PIRN_READY;

@@ -26,8 +26,8 @@ enum { MOST_TRIES = 4 };
 
 /* What must happen to others once the lock is free. */
 struct aftermath {
-    pirn_waker old; /* replaced by the caller's */
-    bool bound;     /* what follows is set */
+    pirn_waker old;            /* replaced by the caller's */
+    bool bound;                /* what follows is set */
     struct pirn__home *before; /* bound earlier; or NULL */
     pirn_link moved;           /* wait on the descriptor, but now a reactor
                                   watches it: have them look again */
@@ -257,4 +257,3 @@ void pirn__waiter_leave(pirn_io_waiter *waiter)
     pirn_waker_drop(own);
     pirn_waker_wake(next);
 }
-

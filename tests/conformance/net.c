@@ -164,10 +164,8 @@ static int await_on_host(pirn_future *future, pirn_deadline deadline)
 }
 
 static const struct way ways[] = {
-    {"fiber", tell_by_run, NULL},
-    {"future", tell_by_run, pirn_await},
-    {"host", tell_entered, await_on_host},
-    {"alone", tell_alone, NULL},
+    {"fiber", tell_by_run, NULL},          {"future", tell_by_run, pirn_await},
+    {"host", tell_entered, await_on_host}, {"alone", tell_alone, NULL},
     {"beside", tell_entered, NULL},
 };
 
@@ -178,8 +176,7 @@ static void tell(void (*story)(const struct way *way))
 
         ways[i].tell(&ways[i], story);
         if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by way of '%s'",
-                       ways[i].name);
+            test__fail(__FILE__, __LINE__, "told by way of '%s'", ways[i].name);
     }
 }
 
@@ -229,9 +226,8 @@ static void dial(const struct way *way)
     char buf[8] = "";
     int peer;
 
-    EXPECT_EQ(-ECONNREFUSED,
-              way_connect(way, peer_text(dead, peer_dead_port()), PIRN_NEVER,
-                          &conn));
+    EXPECT_EQ(-ECONNREFUSED, way_connect(way, peer_text(dead, peer_dead_port()),
+                                         PIRN_NEVER, &conn));
     EXPECT_PTR_EQ(NULL, conn);
     EXPECT_EQ(0, way_connect(way, peer_text(text, peer_port(listener)),
                              PIRN_NEVER, &conn));
@@ -320,8 +316,7 @@ static void wait_until(const struct way *way)
     uint64_t start = pirn_now_ns();
     char byte;
 
-    EXPECT_EQ(-ETIMEDOUT,
-              way_read(way, conn, &byte, 1, pirn_after_us(500)));
+    EXPECT_EQ(-ETIMEDOUT, way_read(way, conn, &byte, 1, pirn_after_us(500)));
     EXPECT_GE(pirn_now_ns(), start + 500000);
     peer_send(peer, "x", 1);
     EXPECT_EQ(1, way_read(way, conn, &byte, 1, PIRN_NEVER));

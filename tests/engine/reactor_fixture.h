@@ -47,11 +47,12 @@ static const struct pirn__home_ops fixture_home_ops = {
 static inline void fixture_open(struct reactor_fixture *fixture)
 {
     *fixture = (struct reactor_fixture){
-        .home = {
-            .ops = &fixture_home_ops,
-            .alloc = &pirn__alloc_malloc,
-            .fork_generation = pirn__fork_generation(),
-        },
+        .home =
+            {
+                .ops = &fixture_home_ops,
+                .alloc = &pirn__alloc_malloc,
+                .fork_generation = pirn__fork_generation(),
+            },
     };
     pirn__init(&fixture->home.refs, 1);
     EXPECT_EQ(0, pirn__reactor_new(&pirn__alloc_malloc, &fixture->home,

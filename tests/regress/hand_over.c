@@ -93,7 +93,7 @@ static void join_many(void *arg, size_t index)
 TEST(hand_over_among_waiting_threads)
 {
     struct queue queue = {.rt = runtime_new(),
-                          .rounds = test_size(100, 2000, 500000)};
+                          .rounds = test_size(100, 1000, 100000)};
     struct crew crew;
 
     crew_start(&crew, JOINERS, join_many, &queue);

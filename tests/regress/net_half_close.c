@@ -47,8 +47,8 @@ static int write_after_end(void *arg)
     pthread_t thread;
     char byte;
 
-    EXPECT_EQ(0, setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &small,
-                            sizeof small));
+    EXPECT_EQ(
+        0, setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small));
     EXPECT_EQ(0, pirn_tcp_set_send_buffer(conn, 32 * 1024));
     EXPECT_EQ(0, shutdown(client->fd, SHUT_WR));
     EXPECT_EQ(0, pirn_tcp_read(conn, &byte, 1, PIRN_NEVER));

@@ -19,8 +19,7 @@ static void *serve_alone(void *arg)
 
     while (pirn_listener_accept(listener, PIRN_NEVER, &conn) == 0) {
         while ((n = pirn_tcp_read(conn, buf, sizeof buf, PIRN_NEVER)) > 0)
-            EXPECT_EQ(0,
-                      pirn_tcp_write_all(conn, buf, (size_t)n, PIRN_NEVER));
+            EXPECT_EQ(0, pirn_tcp_write_all(conn, buf, (size_t)n, PIRN_NEVER));
         pirn_tcp_close(conn);
     }
     EXPECT_EQ(PIRN_ECLOSED, pirn_listener_accept(listener, PIRN_NEVER, &conn));
@@ -51,8 +50,7 @@ TEST(threads_without_runtime_talk_to_each_other)
         EXPECT_EQ(0, pirn_tcp_write_all(conn, "echo", 4, PIRN_NEVER));
         EXPECT_EQ(0, pirn_tcp_read_exact(conn, buf, 4, PIRN_NEVER));
         EXPECT_STR_EQ("echo", buf);
-        EXPECT_EQ(-ETIMEDOUT,
-                  pirn_tcp_read(conn, buf, 1, pirn_after_us(200)));
+        EXPECT_EQ(-ETIMEDOUT, pirn_tcp_read(conn, buf, 1, pirn_after_us(200)));
         pirn_tcp_close(conn);
     }
     pirn_listener_close(listener);

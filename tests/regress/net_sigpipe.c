@@ -37,8 +37,7 @@ static int write_to_the_dead(void *arg)
         EXPECT(is_dead(pirn_tcp_write(conn, "x", 1, PIRN_NEVER)));
         EXPECT(is_dead(pirn_tcp_writev(conn, &vec, 1, PIRN_NEVER)));
         EXPECT(is_dead(pirn_tcp_write_all(conn, "x", 1, PIRN_NEVER)));
-        EXPECT(is_dead(
-            pirn_tcp_sendfile(conn, file, &offset, 1, PIRN_NEVER)));
+        EXPECT(is_dead(pirn_tcp_sendfile(conn, file, &offset, 1, PIRN_NEVER)));
     }
     pirn_tcp_close(conn);
     close(file);

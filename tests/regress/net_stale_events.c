@@ -45,8 +45,7 @@ static void *churn_on_thread(void *arg)
     struct churn *churn = arg;
 
     for (size_t i = 0; i < churn->rounds; i++) {
-        pirn_runtime *outer =
-            pirn_runtime_enter(i % 2 == 0 ? churn->rt : NULL);
+        pirn_runtime *outer = pirn_runtime_enter(i % 2 == 0 ? churn->rt : NULL);
 
         (void)churn_once(NULL);
         (void)pirn_runtime_enter(outer);
