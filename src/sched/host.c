@@ -103,7 +103,8 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
                         struct pirn__parker *parker, pirn_deadline deadline)
 {
     pirn_waker waker = pirn__parker_waker(parker);
-    struct pirn__turn turn = {.home = &rt->home, .parker = parker};
+    struct pirn__turn turn = {
+        .home = &rt->home, .timers = rt->home.timers, .parker = parker};
     pirn_cx cx = {.waker = &waker, .turn_ = &turn};
     bool woken = true;
     int rc = -EINPROGRESS;

@@ -128,6 +128,7 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->on_failure = options->on_failure;
     rt->on_failure_arg = options->on_failure_arg;
     rt->turn.home = &rt->home;
+    rt->turn.timers = &rt->timers;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
     pirn__init(&rt->sleeping, 1);
