@@ -160,14 +160,14 @@ static void print_footprint(const struct footprint *before,
 static void stop(pirn_runtime *rt)
 {
     pirn_report report;
-    uint64_t begin_ns = sample_now_ns();
+    uint64_t begin_ns = sample_cpu_ns();
 
     sample_require(pirn_runtime_shutdown(rt, pirn_after_ms(60000), &report),
                    "pirn_runtime_shutdown");
     sample_require(report.cancelled == plan.count ? 0 : -EINVAL,
                    "the report does not name every task as cancelled");
     print_per_task("stop", "ns",
-                   (double)(sample_now_ns() - begin_ns) / (double)plan.count);
+                   (double)(sample_cpu_ns() - begin_ns) / (double)plan.count);
     pirn_runtime_unref(rt);
 }
 
@@ -188,13 +188,13 @@ int main(int argc, char **argv)
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
     pirn_runtime_enter(rt);
 
-    uint64_t begin_ns = sample_now_ns();
+    uint64_t begin_ns = sample_cpu_ns();
 
     sample_require(pirn_go(start_fiber, NULL), "pirn_go");
     sample_require(pirn_block_on(rt, &plan.asleep.future, PIRN_NEVER),
                    "pirn_block_on");
     print_per_task("start", "ns",
-                   (double)(sample_now_ns() - begin_ns) / (double)plan.count);
+                   (double)(sample_cpu_ns() - begin_ns) / (double)plan.count);
     /* The last task woke us before it armed its timer. */
     sample_require(pirn_runtime_turn(rt, PIRN_NEVER), "pirn_runtime_turn");
     after = measure_footprint();

@@ -31,11 +31,11 @@ static void switch_back(void *arg)
 
 static double time_pair(uint64_t rounds)
 {
-    uint64_t begin_ns = sample_now_ns();
+    uint64_t begin_ns = sample_cpu_ns();
 
     for (uint64_t i = 0; i < rounds; i++)
         pirn__context_switch(&here, &there);
-    return (double)(sample_now_ns() - begin_ns) / (double)(2 * rounds);
+    return (double)(sample_cpu_ns() - begin_ns) / (double)(2 * rounds);
 }
 
 struct node {
@@ -91,11 +91,11 @@ static void drop_ring(struct node *nodes, size_t count, char *stacks)
 /* Nanoseconds for one switch, over `rounds` times around the ring. */
 static double time_ring(size_t count, uint64_t rounds)
 {
-    uint64_t begin_ns = sample_now_ns();
+    uint64_t begin_ns = sample_cpu_ns();
 
     for (uint64_t i = 0; i < rounds; i++)
         pirn__context_switch(&main_node.context, &main_node.next->context);
-    return (double)(sample_now_ns() - begin_ns) /
+    return (double)(sample_cpu_ns() - begin_ns) /
            (double)(rounds * (count + 1));
 }
 

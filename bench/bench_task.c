@@ -84,11 +84,11 @@ static void measure_yield(const char *name, size_t tasks, uint64_t yields,
         for (size_t k = 0; k < tasks; k++)
             sample_require(start_yielder(as_fiber), "spawn");
 
-        uint64_t begin_ns = sample_now_ns();
+        uint64_t begin_ns = sample_cpu_ns();
 
         block_on(&yielders_left.future);
         sample_print(name, "ns",
-                     (double)(sample_now_ns() - begin_ns) /
+                     (double)(sample_cpu_ns() - begin_ns) /
                          (double)(yields_each * tasks));
     }
 }
@@ -192,11 +192,11 @@ static void measure_ping_pong(const char *name, uint64_t rounds, bool as_fiber)
         sample_require(start_player(0, as_fiber), "spawn");
         sample_require(start_player(1, as_fiber), "spawn");
 
-        uint64_t begin_ns = sample_now_ns();
+        uint64_t begin_ns = sample_cpu_ns();
 
         block_on(&players_left.future);
         sample_print(name, "ns",
-                     (double)(sample_now_ns() - begin_ns) / (double)rounds);
+                     (double)(sample_cpu_ns() - begin_ns) / (double)rounds);
     }
 }
 
@@ -256,12 +256,12 @@ static int spawner_fiber(void *arg)
 
     run_batch(spawner);
     for (int i = 0; i < SAMPLES; i++) {
-        uint64_t begin_ns = sample_now_ns();
+        uint64_t begin_ns = sample_cpu_ns();
 
         for (uint64_t k = 0; k < spawner->batches; k++)
             run_batch(spawner);
         sample_print(spawner->name, "ns",
-                     (double)(sample_now_ns() - begin_ns) /
+                     (double)(sample_cpu_ns() - begin_ns) /
                          (double)(spawner->batches * BATCH));
     }
     countdown_hit(spawner->all_done);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/sample.c - see sample.h. */
+#define _GNU_SOURCE
 #include "sample.h"
 
 #include <stdio.h>
@@ -9,12 +10,22 @@
 
 #include <pirn/base.h>
 
-uint64_t sample_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sample_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t sample_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void sample_print(const char *name, const char *unit, double value)

@@ -14,6 +14,10 @@
 /* Monotonic nanoseconds. */
 uint64_t sample_now_ns(void);
 
+/* Nanoseconds that this thread has run: for work that never waits, so that what
+ * else the machine does stays out as far as it can.  A system call. */
+uint64_t sample_cpu_ns(void);
+
 /* Print one value: "task/yield_async_1", "ns", 12.5. */
 void sample_print(const char *name, const char *unit, double value);
 

@@ -45,7 +45,8 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/pirn.pc.in
 install(FILES ${PROJECT_BINARY_DIR}/pirn.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-if(EXISTS ${PROJECT_SOURCE_DIR}/docs/man)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/man/
-        DESTINATION ${CMAKE_INSTALL_MANDIR})
+include(PirnManual)
+if(TARGET pirn_man)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/
+        DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
 endif()

@@ -94,6 +94,12 @@ PIRN_API PIRN_MUST_CHECK int pirn_fd_adopt(int fd, pirn_fd **out);
  */
 PIRN_API PIRN_MUST_CHECK int pirn_fd_release(pirn_fd *file);
 
+/* One more reference; give one up.  The last one closes the descriptor, without
+ * waiting.  unref(NULL) does nothing.
+ *
+ * Thread    any
+ * Suspends  no
+ */
 PIRN_API pirn_fd *pirn_fd_ref(pirn_fd *file);
 PIRN_API void pirn_fd_unref(pirn_fd *file);
 

@@ -110,10 +110,17 @@ typedef struct pirn_accept_op {
  */
 PIRN_API void pirn_accept_init(pirn_accept_op *op, pirn_listener *listener);
 
+/* Where it listens: with the port that the system chose.
+ *
+ * Thread    any
+ */
 PIRN_API void pirn_listener_address(const pirn_listener *listener,
                                     pirn_addr *out);
+
 /* How often descriptors ran out in accept. */
 PIRN_API uint64_t pirn_listener_pauses(const pirn_listener *listener);
+
+/* As pirn_fd_ref() and pirn_fd_unref(). */
 PIRN_API pirn_listener *pirn_listener_ref(pirn_listener *listener);
 PIRN_API void pirn_listener_unref(pirn_listener *listener);
 
@@ -298,6 +305,7 @@ PIRN_API void pirn_tcp_close(pirn_tcp *conn);
 /* As pirn_fd_close_init(). */
 PIRN_API void pirn_tcp_close_init(pirn_close_op *op, pirn_tcp *conn);
 
+/* As pirn_fd_ref() and pirn_fd_unref(). */
 PIRN_API pirn_tcp *pirn_tcp_ref(pirn_tcp *conn);
 PIRN_API void pirn_tcp_unref(pirn_tcp *conn);
 

@@ -55,7 +55,8 @@ void pirn_buf_unref(pirn_buf *buf)
 
     if (buf == NULL)
         return;
-    /* acq_rel [buf.refs]: the one that frees sees every last use. */
+    /* acq_rel [buf.refs]: release [buf.refs] ends our use; acquire [buf.refs]
+     * is the half of the one that frees. */
     if (pirn__sub(&buf->refs, 1, acq_rel) != 1)
         return;
     home = buf->home;

@@ -399,3 +399,82 @@ TEST(listener_discarded_accept_closes_the_connection)
     close(peer);
     pirn_listener_close(listener);
 }
+
+/* Memory. */
+
+struct refusal {
+    pirn_alloc alloc;
+    bool refuses;
+};
+
+static void *refusing_take(void *ctx, size_t size, size_t align)
+{
+    struct refusal *refusal = ctx;
+
+    if (refusal->refuses)
+        return NULL;
+    return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void refusing_give(void *ctx, void *memory, size_t size, size_t align)
+{
+    (void)ctx;
+    (void)size;
+    (void)align;
+    free(memory);
+}
+
+static int make_without_memory(void *arg)
+{
+    struct refusal *refusal = arg;
+    uint16_t port;
+    pirn_listener *listener = open_listener(&port);
+    pirn_listener *none_listener;
+    pirn_tcp *conn, *none;
+    pirn_fd *none_file;
+    char text[PIRN_ADDR_SIZE];
+    char byte;
+    int before = dup(0);
+    int fds[2];
+    int peer;
+
+    close(before);
+    peer_pair(fds);
+    peer = peer_connect(port);
+    refusal->refuses = true;
+    EXPECT_EQ(-ENOMEM, pirn_listener_accept(listener, PIRN_NEVER, &none));
+    EXPECT_PTR_EQ(NULL, none);
+    EXPECT_EQ(-ENOMEM,
+              pirn_listener_open("127.0.0.1:0", NULL, &none_listener));
+    EXPECT_EQ(-ENOMEM, pirn_tcp_adopt(fds[0], &none));
+    EXPECT_EQ(-ENOMEM, pirn_fd_adopt(fds[0], &none_file));
+    EXPECT_EQ(0, fcntl(fds[0], F_GETFL) & O_NONBLOCK);
+    EXPECT_EQ(-ENOMEM, pirn_tcp_connect(peer_text(text, port), NULL,
+                                        PIRN_NEVER, &none));
+    EXPECT_PTR_EQ(NULL, none);
+    refusal->refuses = false;
+    /* The one that could not be taken in was closed; the next one is served. */
+    EXPECT_EQ(0, recv(peer, &byte, 1, 0));
+    close(peer);
+    close(fds[0]);
+    close(fds[1]);
+    while (pirn_listener_accept(listener, PIRN_EXPIRED, &conn) == 0)
+        pirn_tcp_close(conn);
+    EXPECT_EQ(before, dup(0));
+    close(before);
+    EXPECT_EQ(0u, pirn_listener_pauses(listener));
+    pirn_listener_close(listener);
+    return 0;
+}
+
+/* Goal: without memory nothing is made, nothing leaks, and what was given stays
+ * the caller's.
+ * Method: an allocator that refuses, under every call that makes an object. */
+TEST(listener_and_kin_without_memory_answer_enomem)
+{
+    struct refusal refusal = {{refusing_take, refusing_give, NULL, &refusal},
+                              false};
+    const pirn_runtime_options options = {.alloc = &refusal.alloc};
+
+    EXPECT_EQ(0, pirn_run_with(make_without_memory, &refusal, &options, NULL));
+}

@@ -99,7 +99,9 @@ void pirn__io_ref(struct pirn__io *io)
 
 void pirn__io_unref(struct pirn__io *io)
 {
-    /* acq_rel [io.handles]: closing comes after every other owner's use. */
+    /* acq_rel [io.handles]: release [io.handles] ends our use; acquire
+     * [io.handles] is the half of the last owner, who closes after all
+     * others. */
     if (pirn__sub(&io->handles, 1, acq_rel) != 1)
         return;
     (void)pirn__io_seal(io);
@@ -114,7 +116,8 @@ void pirn__io_keep(struct pirn__io *io)
 
 void pirn__io_drop(struct pirn__io *io)
 {
-    /* acq_rel [io.refs]: the one that frees sees every last use. */
+    /* acq_rel [io.refs]: release [io.refs] ends our use; acquire [io.refs] is
+     * the half of the one that frees. */
     if (pirn__sub(&io->refs, 1, acq_rel) != 1)
         return;
     PIRN_ASSERT(io->gone);

@@ -12,9 +12,12 @@
  *                                       sleeps
  * A task that used up its budget or yielded goes to `deferred`.
  *
- * No wake is lost: the driver announces its sleep and then looks at the inbox
- * and the timers; a waker pushes, or publishes an earlier deadline, and then
- * looks at the announcement.  All four are seq_cst.
+ * No wake is lost.  A push: the driver announces its sleep and then looks at the
+ * inbox; a waker pushes and then looks at the announcement.  All four are
+ * seq_cst.  Anything else that the driver must see (an earlier deadline, a phase,
+ * a host that wants the seat, an unpark, the end of the last job) it looks at
+ * only between turns; a wake for it also reaches a driver that is awake: it
+ * leaves TOLD in the word, and the next announcement finds it.
  */
 #include "sched/runtime.h"
 
@@ -37,20 +40,26 @@ enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt)
 
 /* Wake-ups. */
 
+static void tell_driver(struct pirn_runtime *rt)
+{
+    /* acq_rel [runtime.sleeping]: release publishes what the caller wants seen
+     * to the driver's next swap; of several wakers one writes. */
+    if (pirn__swap(&rt->sleeping, PIRN__DRIVER_TOLD, acq_rel) !=
+        PIRN__DRIVER_ASLEEP)
+        return;
+    /* relaxed: a statistic. */
+    pirn__add(&rt->wakes, 1, relaxed);
+    pirn__reactor_wake(rt->home.reactor);
+}
+
 void pirn__driver_wake(struct pirn__home *home)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
-    /* seq_cst [runtime.sleeping]: after the caller's push or published
-     * deadline; against the driver's announcement. */
-    if (pirn__load(&rt->sleeping, seq_cst) == 0)
-        return;
-    /* acq_rel [runtime.sleeping]: of several wakers one writes. */
-    if (pirn__swap(&rt->sleeping, 0, acq_rel) == 0)
-        return;
-    /* relaxed: a statistic. */
-    pirn__add(&rt->wakes, 1, relaxed);
-    pirn__reactor_wake(home->reactor);
+    /* The driver itself does not sleep now, and looks at everything before it
+     * does. */
+    if (!pirn__runtime_is_mine(rt))
+        tell_driver(rt);
 }
 
 static void submit_here(struct pirn_runtime *rt, struct pirn__task *task,
@@ -77,7 +86,10 @@ void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
         return;
     }
     pirn__inbox_push(&rt->inbox, &task->cell.link);
-    pirn__driver_wake(home);
+    /* seq_cst [runtime.sleeping]: after the push, against the driver's
+     * announcement.  A driver that is awake need not be told. */
+    if (pirn__load(&rt->sleeping, seq_cst) == PIRN__DRIVER_ASLEEP)
+        tell_driver(rt);
 }
 
 /* Running. */
@@ -162,32 +174,34 @@ pirn_deadline pirn__driver_next(struct pirn_runtime *rt)
     return pirn__timers_to_system(&rt->timers, next);
 }
 
-/* Announce that a wake needs a write from now on. */
-static void announce_sleep(struct pirn_runtime *rt)
+/* Announce that a wake needs a write from now on.  False: there was a wake since
+ * the last sleep; go back and look what it was for. */
+static bool announce_sleep(struct pirn_runtime *rt)
 {
     /* seq_cst [runtime.sleeping]: before the looks at inbox and timers. */
-    pirn__store(&rt->sleeping, 1, seq_cst);
+    return pirn__swap(&rt->sleeping, PIRN__DRIVER_ASLEEP, seq_cst) !=
+           PIRN__DRIVER_TOLD;
 }
 
 static void end_sleep(struct pirn_runtime *rt)
 {
-    /* relaxed: a waker that still sees 1 only writes once too often. */
-    pirn__store(&rt->sleeping, 0, relaxed);
+    /* acq_rel [runtime.sleeping]: sees what a wake that ends here was for; a
+     * plain store would read from none. */
+    pirn__swap(&rt->sleeping, PIRN__DRIVER_AWAKE, acq_rel);
 }
 
 static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)
 {
     pirn_deadline until = PIRN_EXPIRED;
+    bool sleeps = wait.ns != 0 && !pirn__driver_has_ready(rt);
 
-    if (wait.ns != 0 && !pirn__driver_has_ready(rt)) {
-        announce_sleep(rt);
-        if (!pirn__driver_has_ready(rt)) {
-            until = pirn__driver_next(rt);
-            until = until.ns < wait.ns ? until : wait;
-        }
+    if (sleeps && announce_sleep(rt) && !pirn__driver_has_ready(rt)) {
+        until = pirn__driver_next(rt);
+        until = until.ns < wait.ns ? until : wait;
     }
     (void)pirn__reactor_poll(rt->home.reactor, until);
-    end_sleep(rt);
+    if (sleeps)
+        end_sleep(rt);
     rt->turns++;
 }
 
@@ -219,7 +233,8 @@ void pirn__driver_enter(struct pirn_runtime *rt, struct pirn__home **outer)
 
 void pirn__driver_leave(struct pirn_runtime *rt, struct pirn__home *outer)
 {
-    /* Between turns a wake must reach the descriptor that the host watches. */
-    announce_sleep(rt);
+    /* Between turns a wake must reach the descriptor that the host watches.
+     * Whoever drives next looks at everything anew. */
+    (void)announce_sleep(rt);
     pirn__local()->driving = outer;
 }

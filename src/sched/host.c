@@ -130,6 +130,8 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
     }
     if (rc < 0)
         pirn_future_drop(future);
+    pirn__parker_drive_over(parker);
+    pirn__parker_reset(parker);
     pirn_waker_drop(waker);
     return rc;
 }
@@ -173,6 +175,7 @@ static void drive_as_waiter(struct pirn_runtime *rt,
         (void)pirn__driver_turn(rt, deadline);
         unparked = pirn__parker_drive_end(parker);
     }
+    pirn__parker_drive_over(parker);
     leave_seat(rt, outer);
 }
 

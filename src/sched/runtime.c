@@ -131,7 +131,7 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->turn.timers = &rt->timers;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
-    pirn__init(&rt->sleeping, 1);
+    pirn__init(&rt->sleeping, PIRN__DRIVER_ASLEEP);
     pirn__seat_init(&rt->seat);
     pirn__slabs_init(&rt->slabs, &rt->alloc, cells_are_back, &rt->home);
     pirn__group_init(&rt->group, &rt->home);
@@ -236,8 +236,9 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     out->turns = rt->turns;
     out->deferred = rt->deferrals;
     out->timers = pirn__timers_count(&rt->timers);
-    /* relaxed: statistics. */
+    /* relaxed: a statistic. */
     out->wakes = pirn__load(&rt->wakes, relaxed);
+    /* relaxed: a statistic. */
     out->failures = pirn__load(&rt->failures, relaxed);
     out->task_bytes = slabs.bytes;
     out->backend = "epoll";

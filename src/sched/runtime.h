@@ -40,6 +40,15 @@ enum pirn__phase {
     PIRN__PHASE_DONE,
 };
 
+/* Whether a wake must be written to the wake descriptor. */
+enum pirn__driver_sleep {
+    PIRN__DRIVER_AWAKE,
+    /* From just before the driver sleeps until it is awake again, and between
+     * two turns of a host. */
+    PIRN__DRIVER_ASLEEP,
+    PIRN__DRIVER_TOLD, /* woken since it last was ASLEEP */
+};
+
 struct pirn_runtime {
     struct pirn__home home; /* first */
     pirn_alloc alloc;
@@ -57,9 +66,7 @@ struct pirn_runtime {
 
     /* Any thread. */
     struct pirn__inbox inbox;
-    /* 1 from just before the driver sleeps until it is awake again, and
-     * between two turns of a host. */
-    PIRN_ATOMIC(uint32_t) sleeping;
+    PIRN_ATOMIC(uint32_t) sleeping; /* enum pirn__driver_sleep */
     PIRN_ATOMIC(uint64_t) wakes;
     PIRN_ATOMIC(uint64_t) quarantined;
 

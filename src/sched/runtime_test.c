@@ -259,7 +259,7 @@ static int fail(void *arg)
 
 static enum pirn_poll step_fail(struct probe *probe, pirn_cx *cx)
 {
-    pirn_cx_fail(cx, "no %s in %d", probe->arg, 7);
+    pirn_cx_fail(cx, "no %s in %d", (char *)probe->arg, 7);
     return PIRN_READY;
 }
 
@@ -271,6 +271,7 @@ TEST(runtime_failures_without_a_joiner_reach_the_hook)
     struct complaint complaint = {0};
     const pirn_runtime_options options = {.on_failure = complain,
                                           .on_failure_arg = &complaint};
+    pirn_spawn_options named = {.name = "sad"};
     pirn_runtime *rt;
     pirn_runtime_info info;
     int outcomes[3] = {-EIO, 5, -ECANCELED};
@@ -283,10 +284,8 @@ TEST(runtime_failures_without_a_joiner_reach_the_hook)
     turn(rt);
     EXPECT_EQ(0, complaint.count);
 
-    EXPECT_EQ(0, pirn_go_with(fail, &outcomes[0],
-                              &(pirn_spawn_options){.runtime = rt,
-                                                    .name = "sad"},
-                              NULL));
+    named.runtime = rt;
+    EXPECT_EQ(0, pirn_go_with(fail, &outcomes[0], &named, NULL));
     turn(rt);
     EXPECT_EQ(1, complaint.count);
     EXPECT_EQ(-EIO, complaint.last.outcome);

@@ -3,6 +3,7 @@
  * often its driver is called, and parkers that nobody sleeps on. */
 #include "sched/seat.h"
 
+#include "base/list.h"
 #include "sched/runtime_test.h"
 #include "task/home.h"
 #include "task/local.h"

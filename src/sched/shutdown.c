@@ -213,10 +213,13 @@ static void finish(struct pirn_runtime *rt, bool in_time)
 /* The driver does not come back: say what is known and leave it to finish. */
 static void abandon(struct pirn_runtime *rt)
 {
+    uint64_t live = pirn__group_read(&rt->group).live;
+
     rt->report.in_time = false;
     rt->report.still_running = 1;
     count_tasks(rt);
-    rt->report.aborted += pirn__group_read(&rt->group).live - 1;
+    /* One of them is with the driver, unless that is stuck elsewhere. */
+    rt->report.aborted += live > 0 ? live - 1 : 0;
     set_phase(rt, PIRN__PHASE_ABANDONED);
 }
 

@@ -67,6 +67,7 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
         }
         wait_once(local, deadline);
     }
+    pirn__parker_reset(parker);
     pirn_waker_drop(waker);
     return rc;
 }

@@ -17,7 +17,8 @@ void pirn__home_ref(struct pirn__home *home)
 
 void pirn__home_unref(struct pirn__home *home)
 {
-    /* acq_rel [home.refs]: the one that frees sees every last use. */
+    /* acq_rel: release [home.refs] our last use before the end; acquire
+     * [home.refs] everybody's, for the one that frees. */
     if (pirn__sub(&home->refs, 1, acq_rel) == 1)
         home->ops->free(home);
 }

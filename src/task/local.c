@@ -110,6 +110,12 @@ int pirn__turn_note_fd(pirn_cx *cx, int fd, uint32_t events)
 
 void pirn__turn_note_home(pirn_cx *cx, struct pirn__home *home)
 {
-    if (cx->turn_ != NULL && cx->turn_->parker != NULL)
-        cx->turn_->parker->home = home;
+    struct pirn__parker *parker = cx->turn_ == NULL ? NULL : cx->turn_->parker;
+
+    /* The first one will do: a poll that notes several is polled again after
+     * each sleep. */
+    if (parker == NULL || parker->home != NULL)
+        return;
+    pirn__home_ref(home);
+    parker->home = home;
 }

@@ -92,9 +92,13 @@ struct pirn__parker {
     PIRN_ATOMIC(uint32_t) word; /* enum pirn__parker_state */
     PIRN_ATOMIC(uint32_t) refs; /* the thread and its wakers */
     int wake_fd;                /* made when descriptors are waited on; or -1 */
-    struct pirn__home *driven;  /* constant while DRIVING */
+    /* What to wake while DRIVING, with a reference that goes to whoever takes
+     * the pointer out: the thread may be gone, and its runtime, before an
+     * unparker has looked here.  Put in by the thread alone. */
+    PIRN_ATOMIC(struct pirn__home *) driven;
     /* The rest belongs to the thread alone. */
-    struct pirn__home *home; /* what it waits for is served by this runtime */
+    struct pirn__home *home; /* what it waits for is served by this runtime;
+                                with a reference, or NULL */
     uint32_t fd_count;
     struct pirn__parker_fd fds[PIRN__PARKER_FDS];
     pirn_link seat_link; /* the seat's lock: waits for the driver's seat */
@@ -112,6 +116,8 @@ bool pirn__parker_drive_begin(struct pirn__parker *parker,
                               struct pirn__home *home);
 /* True if it was unparked meanwhile, which is consumed. */
 bool pirn__parker_drive_end(struct pirn__parker *parker);
+/* After the last end: this thread drives no more. */
+void pirn__parker_drive_over(struct pirn__parker *parker);
 
 /* Take an unpark that has come; false if none has. */
 bool pirn__parker_consume(struct pirn__parker *parker);

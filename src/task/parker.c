@@ -40,7 +40,8 @@ void pirn__parker_unref(struct pirn__parker *parker)
 {
     const pirn_alloc *alloc = &pirn__alloc_malloc;
 
-    /* acq_rel [parker.refs]: the one that frees sees every last use. */
+    /* acq_rel: release [parker.refs] our last use before the end; acquire
+     * [parker.refs] everybody's, for the one that frees. */
     if (pirn__sub(&parker->refs, 1, acq_rel) != 1)
         return;
     if (parker->wake_fd >= 0)
@@ -60,9 +61,13 @@ bool pirn__parker_consume(struct pirn__parker *parker)
 
 void pirn__parker_reset(struct pirn__parker *parker)
 {
+    struct pirn__home *home = parker->home;
+
     pirn__parker_consume(parker);
     parker->home = NULL;
     parker->fd_count = 0;
+    if (home != NULL)
+        pirn__home_unref(home);
 }
 
 /* Announce where we are going to sleep; false if an unpark came first. */
@@ -70,8 +75,7 @@ static bool announce(struct pirn__parker *parker, uint32_t where)
 {
     uint32_t empty = PIRN__PARKER_EMPTY;
 
-    /* acq_rel [parker.word]: release hands `driven` and `wake_fd` to the
-     * unparker. */
+    /* acq_rel [parker.word]: release hands `wake_fd` to the unparker. */
     if (pirn__cas(&parker->word, &empty, where, acq_rel, acquire))
         return true;
     PIRN_ASSERT(empty == PIRN__PARKER_NOTIFIED);
@@ -89,13 +93,46 @@ static bool retreat(struct pirn__parker *parker)
 bool pirn__parker_drive_begin(struct pirn__parker *parker,
                               struct pirn__home *home)
 {
-    parker->driven = home;
+    /* relaxed: an unparker may only take it out, and whoever does that now
+     * wakes the driver once too often. */
+    if (pirn__load(&parker->driven, relaxed) == NULL) {
+        pirn__home_ref(home);
+        /* release [parker.driven]: hands the reference over. */
+        pirn__store(&parker->driven, home, release);
+    }
     return announce(parker, PIRN__PARKER_DRIVING);
 }
 
 bool pirn__parker_drive_end(struct pirn__parker *parker)
 {
     return retreat(parker);
+}
+
+/* The home in `driven`, whose reference is the caller's; or NULL. */
+static struct pirn__home *take_driven(struct pirn__parker *parker)
+{
+    /* acq_rel [parker.driven]: of the thread and the unparkers one gets it. */
+    return pirn__swap(&parker->driven, NULL, acq_rel);
+}
+
+void pirn__parker_drive_over(struct pirn__parker *parker)
+{
+    struct pirn__home *home = take_driven(parker);
+
+    if (home != NULL)
+        pirn__home_unref(home);
+}
+
+/* We have seen DRIVING.  Without a home there, another unparker has taken it for
+ * this or a later sleep, and wakes the driver or has done so. */
+static void wake_driven(struct pirn__parker *parker)
+{
+    struct pirn__home *home = take_driven(parker);
+
+    if (home == NULL)
+        return;
+    home->ops->wake(home);
+    pirn__home_unref(home);
 }
 
 static void park_on_word(struct pirn__parker *parker, pirn_deadline deadline)
@@ -151,7 +188,7 @@ void pirn__parker_park(struct pirn__parker *parker, pirn_deadline deadline)
 void pirn__parker_unpark(struct pirn__parker *parker)
 {
     /* acq_rel [parker.word]: release publishes the reason of the wake to the
-     * thread; acquire sees `driven` and `wake_fd`. */
+     * thread; acquire sees `wake_fd`. */
     switch (pirn__swap(&parker->word, PIRN__PARKER_NOTIFIED, acq_rel)) {
     case PIRN__PARKER_PARKED:
         pirn__sys->futex_wake(&parker->word.v_, 1);
@@ -160,7 +197,7 @@ void pirn__parker_unpark(struct pirn__parker *parker)
         pirn__sys->eventfd_signal(parker->wake_fd);
         break;
     case PIRN__PARKER_DRIVING:
-        parker->driven->ops->wake(parker->driven);
+        wake_driven(parker);
         break;
     default: /* awake, or notified already */
         break;

@@ -30,7 +30,7 @@ static enum pirn_poll first_poll(pirn_sleep_op *op, pirn_cx *cx)
 {
     if (!pirn_coop_spend(cx))
         return PIRN_PENDING;
-    if (pirn_deadline_expired((pirn_deadline){op->timer_.when_ns_}))
+    if (pirn_deadline_expired(pirn__timer_deadline(&op->timer_)))
         return sleep_end(op, PIRN__TIMER_ENDED);
     return arm(op, cx);
 }

@@ -3,6 +3,8 @@
  * paused clock. */
 #include "engine/timers_fixture.h"
 
+#include <pthread.h>
+
 /* A sleep that waits for `ms` from now. */
 static void begin_sleep(struct test_home *home, pirn_sleep_op *op, uint64_t ms,
                         struct bell *bell)
@@ -225,5 +227,62 @@ TEST(sleep_call_inside_a_poll_answers_edeadlk)
 
     test_home_begin(&home);
     EXPECT_EQ(PIRN_READY, poll_in(&home, &future, &bell));
+    test_home_finish(&home);
+}
+
+/* Threads. */
+
+struct meddler {
+    pirn_sleep_op *op;
+    bool cancels;
+    PIRN_ATOMIC(int) go;
+};
+
+static void *meddle_once(void *arg)
+{
+    struct meddler *meddler = arg;
+
+    /* acquire [sleep_test.go]: the operation is prepared.  Ends: the test
+     * sets it. */
+    while (pirn__load(&meddler->go, acquire) == 0)
+        pirn__spin_hint();
+    if (meddler->cancels)
+        pirn_sleep_cancel(meddler->op);
+    else
+        pirn_sleep_reset(meddler->op, PIRN_EXPIRED);
+    return NULL;
+}
+
+/* Goal: a sleep may be reset or cancelled on another thread while its owner
+ * polls it for the first time, and the change is never lost.
+ * Method: a sleep for ever; whatever the order, it ends. */
+TEST(sleep_changed_by_another_thread_at_its_first_poll_ends)
+{
+    size_t rounds = test_size(60, 400, 10000);
+    struct test_home home;
+
+    test_home_begin(&home);
+    for (size_t i = 0; i < rounds; i++) {
+        pirn_sleep_op op;
+        struct meddler meddler = {.op = &op, .cancels = i % 2 == 0};
+        struct bell bell = {0};
+        pthread_t thread;
+
+        home.turn.budget = PIRN__COOP_BUDGET;
+        pirn_sleep_init(&op, PIRN_NEVER);
+        REQUIRE(pthread_create(&thread, NULL, meddle_once, &meddler) == 0);
+        /* release [sleep_test.go]: pairs with the thread's load. */
+        pirn__store(&meddler.go, 1, release);
+        if (poll_in(&home, &op.future, &bell) == PIRN_PENDING) {
+            pthread_join(thread, NULL);
+            (void)advance_ns(&home, 0);
+            EXPECT_EQ(1, rings(&bell));
+            EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
+        } else {
+            pthread_join(thread, NULL);
+        }
+        EXPECT_EQ(meddler.cancels ? -ECANCELED : 0, pirn_sleep_rc(&op));
+        EXPECT_EQ(0, wakers(&bell));
+    }
     test_home_finish(&home);
 }

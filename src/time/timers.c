@@ -109,6 +109,17 @@ void pirn__timer_init(pirn_timer *timer, pirn_deadline deadline)
     *timer = (pirn_timer){.when_ns_ = deadline.ns};
 }
 
+pirn_deadline pirn__timer_deadline(pirn_timer *timer)
+{
+    pirn_deadline deadline;
+
+    /* Another thread may be resetting it. */
+    pirn__lock(&timer->lock_);
+    deadline = (pirn_deadline){timer->when_ns_};
+    pirn__unlock(&timer->lock_);
+    return deadline;
+}
+
 static struct pirn__timers *owner_of(const pirn_timer *timer)
 {
     /* acquire [timer.owner]: the wheel is initialised. */
@@ -190,6 +201,7 @@ int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
                     const pirn_cx *cx)
 {
     bool earlier = false;
+    bool idle;
     int rc = 0;
 
     if (owner_of(timer) != NULL) {
@@ -197,11 +209,12 @@ int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
         return 0;
     }
     pirn__lock(&timer->lock_);
-    if (pirn__timer_state(timer) == PIRN__TIMER_IDLE)
+    idle = pirn__timer_state(timer) == PIRN__TIMER_IDLE;
+    if (idle)
         rc = first_arm(timer, timers, cx, &earlier);
-    else
-        pirn_waker_wake_by_ref(cx->waker);
     pirn__unlock(&timer->lock_);
+    if (!idle)
+        pirn_waker_wake_by_ref(cx->waker);
     if (earlier)
         tell_owner(timers);
     return rc;

@@ -81,6 +81,9 @@ void pirn__timer_init(pirn_timer *timer, pirn_deadline deadline);
 
 enum pirn__timer_state pirn__timer_state(const pirn_timer *timer);
 
+/* When an entry that its caller found IDLE is due. */
+pirn_deadline pirn__timer_deadline(pirn_timer *timer);
+
 /* Arm an IDLE entry, or renew the waker of an ARMED one; any other is woken at
  * once through `cx`.  The waker is cloned.  An entry for PIRN_NEVER is ARMED and
  * never fires.  PIRN_ESHUTDOWN when the wheel is dead. */

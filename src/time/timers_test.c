@@ -138,6 +138,60 @@ TEST(timer_armed_after_it_fired_wakes_the_newcomer)
     test_home_finish(&home);
 }
 
+/* A waker that touches the entry it belongs to. */
+static pirn_waker touch_clone(const pirn_waker *self)
+{
+    return *self;
+}
+
+static void touch_wake_by_ref(const pirn_waker *self)
+{
+    pirn__timer_cancel(self->data);
+}
+
+static void touch_wake(pirn_waker self)
+{
+    touch_wake_by_ref(&self);
+}
+
+static void touch_drop(pirn_waker self)
+{
+    (void)self;
+}
+
+/* Goal: an entry's waker is woken under no lock.
+ * Method: a waker that cancels its own entry when it is woken: by the firing,
+ * by a cancel, and because the entry is over before it is armed. */
+TEST(timer_waker_may_touch_its_timer)
+{
+    static const pirn_waker_ops ops = {
+        .clone = touch_clone,
+        .wake = touch_wake,
+        .wake_by_ref = touch_wake_by_ref,
+        .drop = touch_drop,
+    };
+    struct test_home home;
+    pirn_timer timer;
+    pirn_waker waker = {&timer, &ops};
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    test_home_begin(&home);
+    for (int way = 0; way < 3; way++) {
+        pirn__timer_init(&timer, in_ms(&home, 5));
+        if (way == 0)
+            pirn__timer_cancel(&timer);
+        EXPECT_EQ(0, pirn__timer_arm(&timer, &home.timers, &cx));
+        if (way == 1)
+            pirn__timer_cancel(&timer);
+        if (way == 2)
+            EXPECT_EQ(1, advance_ns(&home, 5 * MS));
+        EXPECT_EQ(PIRN__TIMER_CANCELLED, pirn__timer_state(&timer));
+        EXPECT_EQ(0, pirn__timer_arm(&timer, &home.timers, &cx));
+        pirn__timer_end(&timer, PIRN__TIMER_ENDED_CANCELLED);
+    }
+    test_home_finish(&home);
+}
+
 /* Goal: cancelling ends the wait now, in every state, and never twice.
  * Method: cancel an IDLE, an ARMED and a FIRED entry. */
 TEST(timer_cancelled_wakes_and_does_not_fire)

@@ -4,7 +4,7 @@
  * A model is a body that makes some objects, starts two to four threads on
  * them, joins them and checks.  The explorer runs it again and again, depth
  * first, until every schedule within the bound, and every store that a load may
- * see, has been tried. 
+ * see, has been tried.
  *
  *     static void push(void *arg) { pirn__inbox_push(&inbox, arg); }
  *

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from random import Random
 
 import server
 
@@ -68,8 +69,8 @@ class SiteTest(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder, ignore_errors=True)
 
-    def start(self, *options):
-        running = server.Server(self.root, *options)
+    def start(self, *options, **limits):
+        running = server.Server(self.root, *options, **limits)
         self.addCleanup(running.kill)
         return running
 
@@ -459,6 +460,29 @@ class NonsenseTest(SharedServerTest):
         # A link that stays inside is as good as its target.
         self.assertEqual(self.get("/link").body, SMALL)
 
+    def test_mangled_requests_cost_only_their_connection(self):
+        seed = int(os.environ.get("PIRN_SEED", time.time_ns()))
+        print(f"seed {seed} (repeat with PIRN_SEED={seed})", flush=True)
+        random = Random(seed)
+        plain = (f"GET /small.txt?a=b HTTP/1.1\r\n{HOST}Range: bytes=1-2\r\n"
+                 "Content-Length: 3\r\nConnection: keep-alive\r\n\r\nabc")
+        for _ in range(300):
+            data = bytearray(plain.encode() * random.randrange(1, 4))
+            for _ in range(random.randrange(1, 6)):
+                at = random.randrange(len(data))
+                data[at:at + random.randrange(3)] = random.randbytes(
+                    random.randrange(3))
+            with self.connect() as client:
+                client.send(bytes(data))
+                client.socket.shutdown(socket.SHUT_WR)
+                # Whatever the answer: it ends, and is HTTP as far as it goes.
+                answer = b""
+                while piece := client.receive():
+                    answer += piece
+                is_http = answer.startswith(b"HTTP/1.1 ")
+                self.assertTrue(is_http or answer == b"", (data, answer[:60]))
+        self.assertEqual(self.get("/small.txt").body, SMALL)
+
     def test_redirect_stays_on_this_host(self):
         for target in ("//evil.example/..//docs", "/\\evil.example/../docs"):
             location = self.get(target)["location"]
@@ -549,6 +573,26 @@ class LimitTest(SiteTest):
         self.assertEqual(response.status, 200)
         for client in clients:
             self.assertEqual(client.request("/small.txt").body, SMALL)
+            client.socket.close()
+        self.assertEqual(running.stop()[0], 0)
+
+    def test_out_of_descriptors_recovers(self):
+        running = self.start(descriptors=64)
+        clients = [running.connect() for _ in range(100)]
+        # Some are accepted; without a descriptor left for the file they hear
+        # so.  The others wait.
+        self.assertIn(clients[0].request("/small.txt").status, (200, 503))
+        waiting = clients[50:]
+        for client in waiting:
+            client.send(f"GET /small.txt HTTP/1.1\r\n{HOST}\r\n")
+        for client in clients[:50]:
+            client.socket.close()
+        for client in waiting:
+            response = client.read_response()
+            self.assertIn(response.status, (200, 503))
+            while response.status == 503:
+                response = client.request("/small.txt")
+            self.assertEqual(response.body, SMALL)
             client.socket.close()
         self.assertEqual(running.stop()[0], 0)
 

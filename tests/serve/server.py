@@ -4,6 +4,7 @@
 Raw sockets, because a proper client would correct what these tests want wrong.
 """
 import os
+import resource
 import select
 import shutil
 import signal
@@ -23,14 +24,20 @@ pirn = None  # the command; set by main()
 class Server:
     """A running `pirn serve` over a folder."""
 
-    def __init__(self, root, *options):
+    def __init__(self, root, *options, descriptors=None):
         self.folder = tempfile.mkdtemp(prefix="pirn-serve-")
         self.clients = []
         port_file = os.path.join(self.folder, "port")
+        limit = None
+        if descriptors is not None:
+            def limit():
+                resource.setrlimit(resource.RLIMIT_NOFILE,
+                                   (descriptors, descriptors))
         self.process = subprocess.Popen(
             [pirn, "serve", root, "--listen", "127.0.0.1:0",
              "--port-file", port_file, *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=limit)
         deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(port_file):
             if self.process.poll() is not None:

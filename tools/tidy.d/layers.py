@@ -31,6 +31,10 @@ def layer_includes(tree):
             continue
         below = LAYERS[:LAYERS.index(layer) + 1]
         for number, is_quoted, name in _includes(source):
+            # The one door through which the model build swaps the atomics.
+            if (source.path, name) == ("src/base/atomic.h",
+                                       "engine/explore_atomic.h"):
+                continue
             if is_quoted and name.split("/")[0] not in below:
                 yield (source.path, number,
                        f'{layer} may not include "{name}"; only from '

@@ -4,3 +4,5 @@
 extern int rc;
 extern void *file;
 int read_whole_file(void *arg);
+struct folder;
+pirn_blocking_fn measure;
