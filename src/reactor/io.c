@@ -69,6 +69,7 @@ void pirn__io_open(struct pirn__io *io, int fd, const struct pirn__io_kind *kind
     struct pirn__home *home = io->memory_home;
 
     io->fd = fd;
+    io->slot = PIRN__IO_NO_SLOT;
     io->trusts_short =
         kind->kind == PIRN__FD_TCP || kind->kind == PIRN__FD_PIPE;
     io->was_blocking = kind->was_blocking;
@@ -347,7 +348,7 @@ static int register_locked(struct pirn__io *io)
     return rc;
 }
 
-void pirn__io_unbind_locked(struct pirn__io *io, bool quiet)
+void pirn__io_unbind_locked(struct pirn__io *io)
 {
     struct pirn__reactor *reactor = io->reactor;
 
@@ -355,8 +356,7 @@ void pirn__io_unbind_locked(struct pirn__io *io, bool quiet)
         return;
     if (io->registered)
         pirn__reactor_unwatch(reactor, io->fd);
-    /* No event is under way for what was never registered. */
-    pirn__reactor_unbind(reactor, io, quiet || !io->registered);
+    pirn__reactor_unbind(reactor, io);
     io->registered = false;
     io->reactor = NULL;
 }
@@ -368,7 +368,7 @@ void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor)
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
     if (io->reactor == reactor) {
-        pirn__io_unbind_locked(io, true);
+        pirn__io_unbind_locked(io);
         pirn__io_empty_locked(io, &waiters);
     }
     pirn__unlock(&io->lock);
