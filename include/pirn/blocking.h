@@ -45,12 +45,11 @@ typedef int pirn_blocking_fn(void *arg);
  *           PIRN_ESHUTDOWN   the runtime is stopping
  *           PIRN_EFORKED     the runtime belongs to the parent process
  */
-#define pirn_spawn_blocking(fn, arg, options, out) \
-    pirn_spawn_blocking_at((fn), (arg), (options), PIRN_SITE, (out))
+#define pirn_spawn_blocking(...) pirn_spawn_blocking_at(__VA_ARGS__, PIRN_SITE)
 PIRN_API PIRN_MUST_CHECK int
 pirn_spawn_blocking_at(pirn_blocking_fn *fn, void *arg,
-                       const pirn_spawn_options *options, const char *site,
-                       pirn_job **out);
+                       const pirn_spawn_options *options, pirn_job **out,
+                       const char *site);
 
 /* One more handle; give one up.  The job runs on without one.  unref(NULL) does
  * nothing.

@@ -47,14 +47,13 @@ typedef int pirn_fiber_fn(void *arg);
  *           PIRN_ESHUTDOWN  the runtime is stopping
  *           PIRN_EFORKED    the runtime belongs to the parent process
  */
-#define pirn_go(fn, arg) pirn_go_at((fn), (arg), PIRN_SITE)
-#define pirn_go_with(fn, arg, options, out) \
-    pirn_go_with_at((fn), (arg), (options), PIRN_SITE, (out))
+#define pirn_go(...) pirn_go_at(__VA_ARGS__, PIRN_SITE)
+#define pirn_go_with(...) pirn_go_with_at(__VA_ARGS__, PIRN_SITE)
 PIRN_API PIRN_MUST_CHECK int pirn_go_at(pirn_fiber_fn *fn, void *arg,
                                         const char *site);
 PIRN_API PIRN_MUST_CHECK int
 pirn_go_with_at(pirn_fiber_fn *fn, void *arg, const pirn_spawn_options *options,
-                const char *site, pirn_task **out);
+                pirn_task **out, const char *site);
 
 /* Wait for any future.  0: it said PIRN_READY and its result is in its struct.
  * On every error it has been dropped.  On entry a cancelled fiber is answered

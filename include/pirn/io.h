@@ -51,8 +51,8 @@ typedef struct pirn_io_waiter {
     pirn_link link_;
     pirn_waker waker_;
     struct pirn__io *io_;
+    PIRN_ATOMIC(uint8_t) state_;
     uint8_t direction_;
-    uint8_t state_;
     bool entered_;
 } pirn_io_waiter;
 

@@ -73,12 +73,11 @@ typedef struct pirn_spawn_options {
  *           PIRN_ESHUTDOWN  the runtime is stopping
  *           PIRN_EFORKED    the runtime belongs to the parent process
  */
-#define pirn_spawn(future, size, options, out) \
-    pirn_spawn_at((future), (size), (options), PIRN_SITE, (out))
+#define pirn_spawn(...) pirn_spawn_at(__VA_ARGS__, PIRN_SITE)
 PIRN_API PIRN_MUST_CHECK int
 pirn_spawn_at(pirn_future *future, size_t size,
-              const pirn_spawn_options *options, const char *site,
-              pirn_task **out);
+              const pirn_spawn_options *options, pirn_task **out,
+              const char *site);
 
 /* One more handle; give one up.  When the last handle goes, an output nobody
  * took is discarded and the task, if it still runs, runs on.  unref(NULL) does

@@ -97,8 +97,8 @@ static int job_spawn(struct pirn__home *home, pirn_blocking_fn *fn, void *arg,
 }
 
 int pirn_spawn_blocking_at(pirn_blocking_fn *fn, void *arg,
-                           const pirn_spawn_options *options, const char *site,
-                           pirn_job **out)
+                           const pirn_spawn_options *options, pirn_job **out,
+                           const char *site)
 {
     struct pirn__home *home;
     pirn_job *job;

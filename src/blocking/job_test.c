@@ -178,7 +178,7 @@ TEST(job_join_describes_its_job)
     pirn_future_drop(&joiner.op.future);
     pirn_job_unref(job);
 
-    REQUIRE(pirn_spawn_blocking_at(return_arg, NULL, NULL, "here:7", &job) ==
+    REQUIRE(pirn_spawn_blocking_at(return_arg, NULL, NULL, &job, "here:7") ==
             0);
     joiner_init(&joiner, job);
     text.len = 0;

@@ -524,7 +524,7 @@ TEST(pool_reports_a_failure_that_nobody_joined)
     EXPECT_EQ(0, count_of(&home.failures));
 
     /* The handle goes after the end. */
-    REQUIRE(pirn_spawn_blocking_at(return_arg, &bad, &named, "here:1", &job) ==
+    REQUIRE(pirn_spawn_blocking_at(return_arg, &bad, &named, &job, "here:1") ==
             0);
     wait_for_idlers(&home, true);
     EXPECT_EQ(0, count_of(&home.failures));

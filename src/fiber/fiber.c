@@ -172,8 +172,8 @@ static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
 }
 
 int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
-                    const pirn_spawn_options *options, const char *site,
-                    pirn_task **out)
+                    const pirn_spawn_options *options, pirn_task **out,
+                    const char *site)
 {
     struct pirn__fiber fiber = {
         .future = {&fiber_future_ops},
@@ -197,7 +197,7 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
 
 int pirn_go_at(pirn_fiber_fn *fn, void *arg, const char *site)
 {
-    return pirn_go_with_at(fn, arg, NULL, site, NULL);
+    return pirn_go_with_at(fn, arg, NULL, NULL, site);
 }
 
 void pirn_fiber_shield_begin(void)

@@ -5,13 +5,16 @@
 #include "fiber/fiber.h"
 #include "sched/runtime.h"
 #include "sys/fault.h"
+#include "sys/tls.h"
 #include "task/local.h"
 
 /* In a signal handler: only reads of this thread's own state, and snprintf,
- * which with these formats allocates nothing. */
+ * which with these formats allocates nothing.  A thread without a record is not
+ * given one: the fault may have come in the middle of malloc. */
 static bool explain(const void *address, char *buf, size_t size)
 {
-    struct pirn__fiber *fiber = pirn__fiber_current();
+    const struct pirn__local *local = pirn__tls_get();
+    struct pirn__fiber *fiber = local == NULL ? NULL : local->fiber;
     const pirn_task *task;
     const char *name;
 

@@ -59,6 +59,9 @@ static int check_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
 {
     if (deadline.ns == UINT64_MAX)
         return 0;
+    /* Only want of budget has led here, and by now the one try was made. */
+    if (deadline.ns == 0)
+        return -ETIMEDOUT;
     switch (pirn__timer_state(&fiber->timer)) {
     case PIRN__TIMER_FIRED:
         if (pirn_now_ns() >= deadline.ns)
@@ -112,8 +115,12 @@ static int fiber_await(struct pirn__local *local, pirn_future *future,
     if (pirn_future_poll(future, fiber->cx) == PIRN_READY)
         return 0;
     /* Another deadline that has passed is found by its timer, one turn later,
-     * which saves everybody else a clock read. */
-    rc = deadline.ns == 0 ? -ETIMEDOUT : set_clock(fiber, deadline);
+     * which saves everybody else a clock read.  Without budget the future has
+     * not really been tried: it is after the turn that is arranged already. */
+    if (deadline.ns != 0)
+        rc = set_clock(fiber, deadline);
+    else
+        rc = fiber->cx->turn_->deferred ? 0 : -ETIMEDOUT;
     if (rc < 0) {
         pirn_future_drop(future);
         return rc;

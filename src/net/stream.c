@@ -291,19 +291,13 @@ ssize_t pirn_tcp_read_buf(pirn_tcp *conn, pirn_buf *buf, pirn_deadline deadline)
     return n;
 }
 
-/* The whole of a prepared exact operation: first what goes without waiting. */
-static int run_exact(pirn_tcp_op *op, pirn_deadline deadline)
+/* Wait for an exact transfer whose first `done` bytes are done.  Apart, so that
+ * the usual case does not pay for it. */
+__attribute__((noinline)) static int await_rest(pirn_tcp_op *op, size_t done, pirn_deadline deadline)
 {
-    struct pirn__io *io = op->waiter_.io_;
-    enum pirn_interest direction =
-        is_reading(op) ? PIRN_READABLE : PIRN_WRITABLE;
-    struct span span;
-    struct pirn__io_call call = rest_of(op, &span);
-    ssize_t n = pirn__transfer_try(io, direction, &call);
     int rc;
 
-    if (n != -EAGAIN && advance(op, n))
-        return op->n < 0 ? (int)op->n : 0;
+    op->done_ = done;
     rc = pirn__await(&op->future, deadline);
     if (rc < 0)
         return rc;
@@ -313,25 +307,43 @@ static int run_exact(pirn_tcp_op *op, pirn_deadline deadline)
 int pirn_tcp_read_exact(pirn_tcp *conn, void *buf, size_t len,
                         pirn_deadline deadline)
 {
+    struct span span = {buf, len};
+    const struct pirn__io_call call = {call_recv, &span, len};
     pirn_tcp_op op;
+    ssize_t n;
 
     if (!is_span(conn, buf, len))
         return -EINVAL;
     if (len == 0)
         return pirn__transfer_nothing(&conn->io);
+    n = pirn__transfer_try(&conn->io, PIRN_READABLE, &call);
+    if (n == (ssize_t)len)
+        return 0;
+    if (n == 0)
+        return PIRN_EEOF;
+    if (n < 0 && n != -EAGAIN)
+        return (int)n;
     pirn_tcp_read_exact_init(&op, conn, buf, len);
-    return run_exact(&op, deadline);
+    return await_rest(&op, n < 0 ? 0 : (size_t)n, deadline);
 }
 
 int pirn_tcp_write_all(pirn_tcp *conn, const void *buf, size_t len,
                        pirn_deadline deadline)
 {
+    struct span span = {writable(buf), len};
+    const struct pirn__io_call call = {call_send, &span, len};
     pirn_tcp_op op;
+    ssize_t n;
 
     if (!is_span(conn, buf, len))
         return -EINVAL;
     if (len == 0)
         return pirn__transfer_nothing(&conn->io);
+    n = pirn__transfer_try(&conn->io, PIRN_WRITABLE, &call);
+    if (n == (ssize_t)len)
+        return 0;
+    if (n < 0 && n != -EAGAIN)
+        return (int)n;
     pirn_tcp_write_all_init(&op, conn, buf, len);
-    return run_exact(&op, deadline);
+    return await_rest(&op, n < 0 ? 0 : (size_t)n, deadline);
 }

@@ -105,9 +105,9 @@ static enum pirn_poll close_poll(pirn_future *self, pirn_cx *cx)
     pirn__lock(&io->lock);
     gone = io->gone;
     if (!gone) {
-        if (waiter->state_ == PIRN__WAITER_OUT)
+        if (pirn__io_waiter_state(waiter) == PIRN__WAITER_OUT)
             pirn__list_push_tail(&io->closers, &waiter->link_);
-        waiter->state_ = PIRN__WAITER_QUEUED;
+        pirn__io_waiter_set(waiter, PIRN__WAITER_QUEUED);
         old = pirn_waker_store(&waiter->waker_, cx);
     }
     pirn__unlock(&io->lock);
@@ -128,9 +128,9 @@ static void close_drop(pirn_future *self)
     if (io == NULL)
         return;
     pirn__lock(&io->lock);
-    if (waiter->state_ == PIRN__WAITER_QUEUED)
+    if (pirn__io_waiter_state(waiter) == PIRN__WAITER_QUEUED)
         pirn__list_remove(&waiter->link_);
-    waiter->state_ = PIRN__WAITER_OUT;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_OUT);
     own = pirn_waker_take(&waiter->waker_);
     pirn__unlock(&io->lock);
     waiter->io_ = NULL;

@@ -223,12 +223,25 @@ static void publish_length_locked(struct pirn__io_line *line)
     pirn__store(&line->length, length, relaxed);
 }
 
+/* Take the first out of line, and its waker. */
+static pirn_waker call_up_locked(struct pirn__io_line *line)
+{
+    pirn_io_waiter *waiter;
+
+    waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
+                               pirn_io_waiter, link_);
+    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
+    line->woken++;
+    publish_length_locked(line);
+    return pirn_waker_take(&waiter->waker_);
+}
+
 /* Restore the invariant of io.h: the waker of the first in line, if it should
  * try now, else the empty one. */
-static pirn_waker wake_first_locked(struct pirn__io *io, unsigned direction)
+static inline pirn_waker wake_first_locked(struct pirn__io *io,
+                                           unsigned direction)
 {
     struct pirn__io_line *line = line_of(io, direction);
-    pirn_io_waiter *waiter;
     uint64_t word;
 
     if (line->woken > 0 || pirn__list_empty(&line->waiters))
@@ -236,12 +249,7 @@ static pirn_waker wake_first_locked(struct pirn__io *io, unsigned direction)
     word = pirn__readiness_get(&io->readiness);
     if (!pirn__readiness_has(word, direction))
         return (pirn_waker){0};
-    waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
-                               pirn_io_waiter, link_);
-    waiter->state_ = PIRN__WAITER_WOKEN;
-    line->woken++;
-    publish_length_locked(line);
-    return pirn_waker_take(&waiter->waker_);
+    return call_up_locked(line);
 }
 
 void pirn__io_pass_on(struct pirn__io *io, unsigned direction)
@@ -272,7 +280,7 @@ static int take_wakers_locked(pirn_link *list, uint8_t state,
         pirn_io_waiter *waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(list),
                                                    pirn_io_waiter, link_);
 
-        waiter->state_ = state;
+        pirn__io_waiter_set(waiter, state);
         wakers[count++] = pirn_waker_take(&waiter->waker_);
     }
     return count;
@@ -297,8 +305,9 @@ void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state)
 
 /* What must happen to others once the lock is free. */
 struct aftermath {
-    pirn_waker old;            /* replaced by the caller's */
-    struct pirn__home *before; /* the one that was bound earlier */
+    pirn_waker old; /* replaced by the caller's */
+    bool bound;     /* what follows is set */
+    struct pirn__home *before; /* bound earlier; or NULL */
     pirn_link moved;           /* wait on the descriptor, but now a reactor
                                   watches it: have them look again */
 };
@@ -306,10 +315,11 @@ struct aftermath {
 static void clean_up(struct pirn__io *io, struct aftermath *after)
 {
     pirn_waker_drop(after->old);
+    if (!after->bound)
+        return;
     if (after->before != NULL)
         pirn__home_unref(after->before);
-    if (!pirn__list_empty(&after->moved))
-        pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
+    pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
 }
 
 static int bind_locked(struct pirn__io *io, struct pirn__home *home,
@@ -326,8 +336,10 @@ static int bind_locked(struct pirn__io *io, struct pirn__home *home,
     /* Plain threads that wait for this runtime know its home only through us,
      * so it is kept until we go, also when the runtime ends before. */
     pirn__home_ref(home);
+    after->bound = true;
     after->before = io->bound_home;
     io->bound_home = home;
+    pirn__list_init(&after->moved);
     pirn__io_empty_locked(io, &after->moved);
     return 0;
 }
@@ -406,7 +418,8 @@ static int attach_locked(struct pirn__io *io, unsigned direction, pirn_cx *cx,
             return rc;
     }
     rc = register_locked(io);
-    if (rc == 0)
+    /* Only a plain thread has to be told who will wake it. */
+    if (rc == 0 && turn != NULL && turn->parker != NULL)
         pirn__turn_note_home(cx, pirn__reactor_home(io->reactor));
     return rc;
 }
@@ -420,27 +433,46 @@ void pirn__io_waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
     pirn__list_init(&waiter->link_);
 }
 
+static bool is_always_ready(const struct pirn__io *io)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+
+    return (word & PIRN__READY_ALWAYS) != 0;
+}
+
+/* The usual case, which needs no lock: it was woken, and may try. */
+static bool is_woken(const pirn_io_waiter *waiter)
+{
+    const struct pirn__io *io = waiter->io_;
+
+    return pirn__io_waiter_state(waiter) == PIRN__WAITER_WOKEN &&
+           pirn__readiness_has(pirn__readiness_get(&io->readiness),
+                               waiter->direction_) &&
+           !pirn__gate_is_sealed(&io->gate);
+}
+
 /* True if it is this waiter's turn; it is not in line then. */
 static bool may_try_locked(struct pirn__io *io, pirn_io_waiter *waiter)
 {
     struct pirn__io_line *line = line_of(io, waiter->direction_);
     uint64_t word = pirn__readiness_get(&io->readiness);
+    uint8_t state = pirn__io_waiter_state(waiter);
 
     if (!pirn__readiness_has(word, waiter->direction_))
         return false;
     /* Plain threads that wait on the descriptor see the same readiness and are
      * not told apart: the kernel decides who gets it. */
-    if (waiter->state_ == PIRN__WAITER_WOKEN || io->reactor == NULL ||
+    if (state == PIRN__WAITER_WOKEN || io->reactor == NULL ||
         (word & PIRN__READY_ALWAYS) != 0)
         return true;
     if (line->woken > 0)
         return false;
-    if (waiter->state_ == PIRN__WAITER_OUT)
+    if (state == PIRN__WAITER_OUT)
         return pirn__list_empty(&line->waiters);
     if (pirn__list_first(&line->waiters) != &waiter->link_)
         return false;
     pirn__list_remove(&waiter->link_);
-    waiter->state_ = PIRN__WAITER_WOKEN;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
     line->woken++;
     return true;
 }
@@ -449,15 +481,16 @@ static pirn_waker enqueue_locked(struct pirn__io *io, pirn_io_waiter *waiter,
                                  const pirn_cx *cx)
 {
     struct pirn__io_line *line = line_of(io, waiter->direction_);
+    uint8_t state = pirn__io_waiter_state(waiter);
 
-    if (waiter->state_ == PIRN__WAITER_WOKEN) {
+    if (state == PIRN__WAITER_WOKEN) {
         /* It was the first, and found nothing: it is the first again. */
         line->woken--;
         pirn__list_push_head(&line->waiters, &waiter->link_);
-    } else if (waiter->state_ == PIRN__WAITER_OUT) {
+    } else if (state == PIRN__WAITER_OUT) {
         pirn__list_push_tail(&line->waiters, &waiter->link_);
     }
-    waiter->state_ = PIRN__WAITER_QUEUED;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_QUEUED);
     waiter->entered_ = true;
     publish_length_locked(line);
     return pirn_waker_store(&waiter->waker_, cx);
@@ -471,14 +504,14 @@ static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
 
     if (pirn__gate_is_sealed(&io->gate))
         return PIRN_ECLOSED;
-    if (waiter->state_ == PIRN__WAITER_ENDED)
+    if (pirn__io_waiter_state(waiter) == PIRN__WAITER_ENDED)
         return PIRN_ESHUTDOWN;
     if (may_try_locked(io, waiter))
         return 0;
     rc = attach_locked(io, waiter->direction_, cx, after);
     if (rc < 0)
         return rc;
-    if ((pirn__readiness_get(&io->readiness) & PIRN__READY_ALWAYS) != 0)
+    if (is_always_ready(io))
         return 0;
     /* An event between the look at the readiness above and here is not lost:
      * it changes the readiness first and then needs the lock, so it will find
@@ -506,9 +539,11 @@ static void ask_if_alone(struct pirn__io *io, unsigned direction)
 enum pirn_poll pirn__io_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx, int *rc)
 {
     struct pirn__io *io = waiter->io_;
-    struct aftermath after = {.before = NULL};
+    struct aftermath after = {.bound = false};
 
-    pirn__list_init(&after.moved);
+    *rc = 0;
+    if (is_woken(waiter))
+        return PIRN_READY;
     if (cx->turn_ != NULL && cx->turn_->parker != NULL)
         ask_if_alone(io, waiter->direction_);
     pirn__lock(&io->lock);
@@ -523,7 +558,6 @@ enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
                                   ssize_t *result)
 {
     struct pirn__io *io = waiter->io_;
-    uint64_t word;
     int rc;
 
     for (int tries = 0; tries < MOST_TRIES; tries++) {
@@ -534,8 +568,7 @@ enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
             return PIRN_READY;
         }
         *result = pirn__io_call(io, waiter->direction_, call);
-        word = pirn__readiness_get(&io->readiness);
-        if (*result != -EAGAIN || (word & PIRN__READY_ALWAYS) != 0)
+        if (*result != -EAGAIN || is_always_ready(io))
             return PIRN_READY;
     }
     /* Others are quicker each time, or the kernel says "ready" and "not yet" in
@@ -550,16 +583,18 @@ void pirn__io_waiter_leave(pirn_io_waiter *waiter)
     struct pirn__io *io = waiter->io_;
     struct pirn__io_line *line;
     pirn_waker own, next;
+    uint8_t state;
 
     if (!waiter->entered_)
         return;
     line = line_of(io, waiter->direction_);
     pirn__lock(&io->lock);
-    if (waiter->state_ == PIRN__WAITER_QUEUED)
+    state = pirn__io_waiter_state(waiter);
+    if (state == PIRN__WAITER_QUEUED)
         pirn__list_remove(&waiter->link_);
-    else if (waiter->state_ == PIRN__WAITER_WOKEN)
+    else if (state == PIRN__WAITER_WOKEN)
         line->woken--;
-    waiter->state_ = PIRN__WAITER_OUT;
+    pirn__io_waiter_set(waiter, PIRN__WAITER_OUT);
     own = pirn_waker_take(&waiter->waker_);
     publish_length_locked(line);
     next = wake_first_locked(io, waiter->direction_);

@@ -197,11 +197,26 @@ void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out);
  * are in state `state`. */
 void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state);
 
+/* Changed only under the lock; who finds its own waiter WOKEN without the lock
+ * may rely on it, for nobody else takes that state away. */
 enum pirn__io_waiter_state {
     PIRN__WAITER_OUT,    /* in no line */
     PIRN__WAITER_QUEUED, /* in line, or in a list that is being woken */
     PIRN__WAITER_WOKEN,  /* out of line; has to try or to pass on */
     PIRN__WAITER_ENDED,  /* its runtime has ended */
 };
+
+static inline uint8_t pirn__io_waiter_state(const pirn_io_waiter *waiter)
+{
+    /* acquire [io.waiter]: pairs with pirn__io_waiter_set(). */
+    return pirn__load(&waiter->state_, acquire);
+}
+
+static inline void pirn__io_waiter_set(pirn_io_waiter *waiter, uint8_t state)
+{
+    /* release [io.waiter]: the readiness for which it is woken is seen by who
+     * sees that it is. */
+    pirn__store(&waiter->state_, state, release);
+}
 
 #endif /* PIRN_REACTOR_IO_H */

@@ -16,7 +16,8 @@
  * Only the first caller does this; later ones wait for DONE.  The one that does
  * it needs the driver's seat.  A host call that sits there sees the phase and
  * leaves after its current task.  If it does not come back by the deadline, the
- * runtime is ABANDONED: its driver, whenever it returns, does the rest.
+ * report is written as things stand and the runtime is ABANDONED: its driver,
+ * whenever it returns, does the rest and leaves the report alone.
  */
 #include <errno.h>
 #include <string.h>
@@ -124,21 +125,30 @@ static bool drain(struct pirn_runtime *rt, pirn_deadline deadline)
 
 /* Note. */
 
-static void note_task(struct pirn__task *task, void *arg)
+/* A new entry for a task, or NULL when the report names enough of them. */
+static pirn_report_task *add_entry(pirn_report *report, struct pirn__task *task)
 {
-    pirn_report *report = arg;
     const pirn_task *handle = (pirn_task *)task;
     const char *name = pirn_task_name(handle);
     pirn_report_task *entry;
-    pirn_text text;
 
     if (report->task_count == PIRN_REPORT_TASKS)
-        return;
+        return NULL;
     entry = &report->tasks[report->task_count++];
     *entry = (pirn_report_task){.id = pirn_task_get_id(handle)};
     if (name != NULL)
         strncpy(entry->name, name, sizeof entry->name - 1);
     strncpy(entry->site, pirn_task_site(handle), sizeof entry->site - 1);
+    return entry;
+}
+
+static void note_task(struct pirn__task *task, void *arg)
+{
+    pirn_report_task *entry = add_entry(arg, task);
+    pirn_text text;
+
+    if (entry == NULL)
+        return;
     text = (pirn_text){entry->waits_for, sizeof entry->waits_for, 0};
     /* We hold the seat and poll nothing: that is the RUNNING claim here. */
     pirn_future_describe(pirn__task_future(task), &text);
@@ -165,7 +175,7 @@ static void abort_rest(struct pirn_runtime *rt)
 
 /* Release and publish. */
 
-static void end_participants(struct pirn_runtime *rt)
+static void end_participants(struct pirn_runtime *rt, pirn_report *report)
 {
     pirn_link *link;
 
@@ -173,59 +183,85 @@ static void end_participants(struct pirn_runtime *rt)
         struct pirn__participant *participant =
             PIRN_CONTAINER_OF(link, struct pirn__participant, link);
 
-        participant->ops->report(participant, &rt->report);
+        participant->ops->report(participant, report);
         participant->ops->end(participant);
     }
 }
 
-static void count_tasks(struct pirn_runtime *rt)
+/* Returns how many live. */
+static uint64_t count_tasks(struct pirn_runtime *rt, pirn_report *report)
 {
     struct pirn__group_counts counts = pirn__group_read(&rt->group);
 
-    rt->report.spawned = counts.spawned;
-    rt->report.completed = counts.completed;
-    rt->report.failed = counts.failed;
-    rt->report.cancelled = counts.cancelled;
-    rt->report.aborted = counts.aborted;
-    /* relaxed: only the seat adds. */
-    rt->report.quarantined = pirn__load(&rt->quarantined, relaxed);
+    report->spawned = counts.spawned;
+    report->completed = counts.completed;
+    report->failed = counts.failed;
+    report->cancelled = counts.cancelled;
+    report->aborted = counts.aborted;
+    /* relaxed: a statistic; only the seat adds. */
+    report->quarantined = pirn__load(&rt->quarantined, relaxed);
+    return counts.live;
 }
 
 /* With the seat held: everything after the drain. */
-static void finish(struct pirn_runtime *rt, bool in_time)
+static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
 {
-    rt->report.in_time = in_time;
+    report->in_time = in_time;
     if (!in_time) {
-        pirn__group_visit(&rt->group, note_task, &rt->report);
+        pirn__group_visit(&rt->group, note_task, report);
         abort_rest(rt);
     }
-    end_participants(rt);
+    end_participants(rt, report);
     pirn__timers_shutdown(&rt->timers);
     pirn__reactor_shutdown(rt->home.reactor);
     pirn__runtime_end_stacks(rt);
-    count_tasks(rt);
+    (void)count_tasks(rt, report);
     pirn__slabs_flush(&rt->slabs, &rt->cache);
     if (pirn__slabs_retire(&rt->slabs))
         pirn__home_unref(&rt->home);
     set_phase(rt, PIRN__PHASE_DONE);
 }
 
-/* The driver does not come back: say what is known and leave it to finish. */
+static void note_if_running(struct pirn__task *task, void *arg)
+{
+    pirn_report *report = arg;
+    pirn_report_task *entry;
+
+    if ((pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) == 0)
+        return;
+    report->still_running++;
+    entry = add_entry(report, task);
+    if (entry != NULL)
+        entry->running = true;
+}
+
+/* The driver does not come back: say what is known and leave it to finish.  It
+ * may be in no task at all, but in the future of a block_on() or in a hook. */
 static void abandon(struct pirn_runtime *rt)
 {
-    uint64_t live = pirn__group_read(&rt->group).live;
+    pirn_report *report = &rt->report;
+    uint64_t live;
+    pirn_link *link;
 
-    rt->report.in_time = false;
-    rt->report.still_running = 1;
-    count_tasks(rt);
-    /* One of them is with the driver, unless that is stuck elsewhere. */
-    rt->report.aborted += live > 0 ? live - 1 : 0;
+    pirn__group_visit(&rt->group, note_if_running, report);
+    live = count_tasks(rt, report);
+    report->aborted += live > 0 ? live - report->still_running : 0;
+    for (link = rt->home.participants.next_; link != &rt->home.participants;
+         link = link->next_) {
+        struct pirn__participant *participant =
+            PIRN_CONTAINER_OF(link, struct pirn__participant, link);
+
+        participant->ops->report(participant, report);
+    }
     set_phase(rt, PIRN__PHASE_ABANDONED);
 }
 
+/* The report has been published; this one has no reader. */
 void pirn__shutdown_finish_abandoned(struct pirn_runtime *rt)
 {
-    finish(rt, false);
+    pirn_report unread = {0};
+
+    finish(rt, false, &unread);
 }
 
 static int sit_down(struct pirn_runtime *rt, pirn_deadline deadline)
@@ -248,7 +284,10 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
             return;
     }
     pirn__driver_enter(rt, &outer);
-    finish(rt, abandoned ? false : drain(rt, deadline));
+    if (abandoned)
+        pirn__shutdown_finish_abandoned(rt);
+    else
+        finish(rt, drain(rt, deadline), &rt->report);
     pirn__driver_leave(rt, outer);
     pirn__seat_leave(&rt->seat);
 }

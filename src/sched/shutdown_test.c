@@ -2,10 +2,11 @@
 /* src/sched/shutdown_test.c - the end of a runtime: in order, by force, and
  * with a driver that does not come back.
  *
- * "By force" is an expired deadline throughout, so that nothing here waits.
- * tests/stress/shutdown.c has deadlines that pass.
+ * "By force" is an expired deadline throughout, so that nothing here waits;
+ * tests/stress/shutdown_deadline.c has deadlines that pass.  Blocking jobs are in
+ * tests/regress/shutdown_blocked_thread.c.
  */
-#include <pirn/blocking.h>
+#include <pirn/runtime.h>
 
 #include <semaphore.h>
 
@@ -358,90 +359,6 @@ TEST(shutdown_report_counts_panics)
     pirn_runtime_unref(rt);
 }
 
-/* Blocking jobs. */
-
-struct job {
-    sem_t begun;
-    sem_t may_end;
-};
-
-static void job_init(struct job *job)
-{
-    sem_init(&job->begun, 0, 0);
-    sem_init(&job->may_end, 0, 0);
-}
-
-static void wait_for_sem(sem_t *sem)
-{
-    while (sem_wait(sem) != 0)
-        continue;
-}
-
-static int run_job(void *arg)
-{
-    struct job *job = arg;
-
-    sem_post(&job->begun);
-    wait_for_sem(&job->may_end);
-    return 0;
-}
-
-static pirn_runtime *runtime_with_one_job(struct job *job)
-{
-    const pirn_runtime_options options = {.blocking_threads = 1};
-    pirn_runtime *rt;
-    pirn_spawn_options spawn = {0};
-
-    job_init(job);
-    EXPECT_EQ(0, pirn_runtime_new(&options, &rt));
-    spawn.runtime = rt;
-    EXPECT_EQ(0, pirn_spawn_blocking(run_job, job, &spawn, NULL));
-    wait_for_sem(&job->begun);
-    EXPECT_EQ(0, pirn_spawn_blocking(run_job, job, &spawn, NULL));
-    return rt;
-}
-
-static void let_job_end(void *arg, size_t index)
-{
-    struct job *job = arg;
-
-    (void)index;
-    sem_post(&job->may_end);
-}
-
-/* Goal: shutdown waits for a job that runs and refuses one that is queued.
- * Method: the running one ends from another thread. */
-TEST(shutdown_waits_for_running_jobs)
-{
-    struct job job;
-    pirn_runtime *rt = runtime_with_one_job(&job);
-    struct crew crew;
-    pirn_report report;
-
-    crew_start(&crew, 1, let_job_end, &job);
-    report = runtime_end(rt);
-    crew_join(&crew);
-    EXPECT_EQ(1, report.jobs_completed);
-    EXPECT_EQ(1, report.jobs_refused);
-    EXPECT_EQ(0, report.jobs_still_running);
-}
-
-/* Goal: at the deadline a running job is left behind and counted; it may end
- * after the runtime.
- * Method: let it go only when the runtime is gone. */
-TEST(shutdown_leaves_stuck_jobs_behind)
-{
-    struct job job;
-    pirn_runtime *rt = runtime_with_one_job(&job);
-    pirn_report report = force_end(rt);
-
-    EXPECT_EQ(0, report.jobs_completed);
-    EXPECT_EQ(1, report.jobs_refused);
-    EXPECT_EQ(1, report.jobs_still_running);
-    pirn_runtime_unref(rt);
-    let_job_end(&job, 0);
-}
-
 /* Drivers that do not come back. */
 
 struct jam {
@@ -451,6 +368,12 @@ struct jam {
     tally ends;
     int rc;
 };
+
+static void wait_for_sem(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        continue;
+}
 
 static void jam_init(struct jam *jam, struct meter *meter)
 {

@@ -53,8 +53,8 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
 }
 
 int pirn_spawn_at(pirn_future *future, size_t size,
-                  const pirn_spawn_options *options, const char *site,
-                  pirn_task **out)
+                  const pirn_spawn_options *options, pirn_task **out,
+                  const char *site)
 {
     struct pirn__home *home;
     int rc;

@@ -39,8 +39,11 @@ static void chain(int signal_number, siginfo_t *info, void *context)
         old->sa_handler(signal_number);
         return;
     }
-    /* The fault repeats after we return, and then the old action applies. */
+    /* The fault repeats after we return, and then the old action applies.  What
+     * somebody has sent does not repeat. */
     sigaction(signal_number, old, NULL);
+    if (info->si_code <= 0)
+        raise(signal_number);
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)

@@ -298,7 +298,7 @@ void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
 {
     struct pirn__timers *timers;
     enum pirn__timer_state state;
-    bool earlier = false;
+    struct pirn__home *home = NULL;
 
     if (change_idle(timer, deadline, false))
         return;
@@ -311,11 +311,18 @@ void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
         (state == PIRN__TIMER_FIRED && !timers->dead)) {
         leave_locked(timers, timer);
         timer->when_ns_ = deadline.ns;
-        earlier = enter_locked(timers, timer);
+        if (enter_locked(timers, timer))
+            home = timers->home;
     }
+    /* Once the lock is free the entry may fire and end, and with it what keeps
+     * the home. */
+    if (home != NULL)
+        pirn__home_ref(home);
     pirn__unlock(&timers->lock);
-    if (earlier)
-        tell_owner(timers);
+    if (home == NULL)
+        return;
+    home->ops->wake(home);
+    pirn__home_unref(home);
 }
 
 void pirn__timer_cancel(pirn_timer *timer)
@@ -472,5 +479,8 @@ pirn_deadline pirn__timers_to_system(struct pirn__timers *timers, uint64_t ns)
     /* acquire [timers.clock]: as in pirn__timers_now(). */
     uint64_t offset = pirn__load(&timers->offset_ns, acquire);
 
+    /* A clock that stood still and was resumed is behind the system's. */
+    if (offset > INT64_MAX)
+        return (pirn_deadline){pirn__saturating_add(ns, 0 - offset)};
     return (pirn_deadline){ns > offset ? ns - offset : 0};
 }

@@ -29,11 +29,12 @@ enum explore_rmw {
     EXPLORE_AND,
 };
 
-/* Where an operation stands in the source; the mutation script weakens or
- * removes one place at a time. */
+/* Where an operation stands in the source, or, without a file, in the
+ * program. */
 struct explore_place {
     const char *file;
     int line;
+    const void *pc;
 };
 
 uint64_t explore_load(const void *address, size_t size,
@@ -50,7 +51,8 @@ bool explore_cas(void *address, size_t size, uint64_t *expected,
                  struct explore_place place);
 
 /* The first content of an object that is new or reused. */
-void explore_init(void *address, size_t size, uint64_t value);
+void explore_init(void *address, size_t size, uint64_t value,
+                  struct explore_place place);
 
 /* A lock: held by one thread, ordered like an acquire and a release. */
 void explore_lock(void *address, struct explore_place place);
@@ -60,7 +62,11 @@ void explore_unlock(void *address, struct explore_place place);
 void explore_cell(const void *address, size_t size, bool write,
                   struct explore_place place);
 
-#define EXPLORE_PLACE ((struct explore_place){__FILE__, __LINE__})
+/* Memory that is ours but in nobody's use, and the end of that. */
+void explore_hide(const void *address, size_t size, struct explore_place place);
+void explore_show(const void *address, size_t size);
+
+#define EXPLORE_PLACE ((struct explore_place){__FILE__, __LINE__, NULL})
 
 /* A value of up to eight bytes as a number, and back. */
 #define EXPLORE_BITS(type, value) \
@@ -127,7 +133,7 @@ void explore_cell(const void *address, size_t size, bool write,
 
 #define pirn__init(object, value) \
     explore_init(&(object)->v_, sizeof(object)->v_, \
-                 EXPLORE_BITS(EXPLORE_TYPE(object), (value)))
+                 EXPLORE_BITS(EXPLORE_TYPE(object), (value)), EXPLORE_PLACE)
 
 #define PIRN_SHARED(type) \
     struct { \

@@ -111,7 +111,8 @@ class GoodServerTest(unittest.TestCase):
         process = subprocess.Popen(
             [server.pirn, "load", self.server.url + "/file", "-c", "2",
              "-d", "1000", "--progress", "on"],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=server.die_with_parent)
         self.addCleanup(process.kill)
         process.stderr.readline()
         process.send_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 
 Raw sockets, because a proper client would correct what these tests want wrong.
 """
+import ctypes
 import os
 import resource
 import select
@@ -20,6 +21,14 @@ PATIENCE_S = 30
 
 pirn = None  # the command; set by main()
 
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
+
+
+def die_with_parent():
+    """In a child: a test that is ended by force leaves no server behind."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
 
 class Server:
     """A running `pirn serve` over a folder."""
@@ -28,16 +37,18 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="pirn-serve-")
         self.clients = []
         port_file = os.path.join(self.folder, "port")
-        limit = None
-        if descriptors is not None:
-            def limit():
+
+        def before_exec():
+            die_with_parent()
+            if descriptors is not None:
                 resource.setrlimit(resource.RLIMIT_NOFILE,
                                    (descriptors, descriptors))
+
         self.process = subprocess.Popen(
             [pirn, "serve", root, "--listen", "127.0.0.1:0",
              "--port-file", port_file, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=limit)
+            preexec_fn=before_exec)
         deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(port_file):
             if self.process.poll() is not None:

@@ -48,7 +48,7 @@ static const char help[] =
     "  --max-header N         bytes of a request's headers (default 16384)\n"
     "  --grace-ms N           time for requests in flight to finish after the\n"
     "                         first signal (default 5000); a second signal\n"
-    "                         cuts it short\n"
+    "                         cuts it short, a third ends the process\n"
     "  --port-file FILE       write the address that is listened on\n"
     "  --log                  one line per request on standard error\n"
     "  --quiet                print nothing but errors\n"
@@ -228,8 +228,10 @@ static int signal_fiber(void *arg)
         roster_close(&serving->server.roster);
         signal = signals_wait(serving->signals, PIRN_NEVER);
     }
-    if (signal > 0)
+    if (signal > 0) {
         roster_abandon(&serving->server.roster);
+        signals_unblock();
+    }
     pirn_fd_close(serving->signals);
     return 0;
 }

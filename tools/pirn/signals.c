@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/pirn/signals.c - signalfd in two functions. */
+/* tools/pirn/signals.c - signalfd in few functions. */
 #define _GNU_SOURCE
 
 #include "signals.h"
@@ -8,13 +8,20 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-int signals_block(void)
+static sigset_t both(void)
 {
     sigset_t set;
 
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
+    return set;
+}
+
+int signals_block(void)
+{
+    sigset_t set = both();
+
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -29,4 +36,11 @@ int signals_wait(pirn_fd *signals, pirn_deadline deadline)
     if (n < 0)
         return (int)n;
     return (size_t)n == sizeof info ? (int)info.ssi_signo : -EIO;
+}
+
+void signals_unblock(void)
+{
+    sigset_t set = both();
+
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -16,4 +16,7 @@ int signals_block(void);
 /* Wait for one.  Its number, or a negative code as pirn_fd_read(). */
 int signals_wait(pirn_fd *signals, pirn_deadline deadline);
 
+/* Let the next one end the process, should the way out take too long. */
+void signals_unblock(void);
+
 #endif /* PIRN_TOOLS_SIGNALS_H */
