@@ -36,11 +36,10 @@ void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching)
     pirn__add(&idle->word, IDLE_SLEEPER - (searching ? 1 : 0), seq_cst);
 }
 
-void pirn__idle_leave_sleep(struct pirn__idle *idle, bool search)
+void pirn__idle_leave_sleep(struct pirn__idle *idle)
 {
-    /* seq_cst [idle.word]: as start_search. */
-    uint32_t before =
-        pirn__sub(&idle->word, IDLE_SLEEPER - (search ? 1 : 0), seq_cst);
+    /* seq_cst [idle.word]: a waker no longer counts on us. */
+    uint32_t before = pirn__sub(&idle->word, IDLE_SLEEPER, seq_cst);
 
     PIRN_ASSERT(before >= IDLE_SLEEPER);
 }

@@ -34,8 +34,8 @@ bool pirn__idle_stop_search(struct pirn__idle *idle);
  * queues once more. */
 void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching);
 
-/* Awake again; `search`: and searching. */
-void pirn__idle_leave_sleep(struct pirn__idle *idle, bool search);
+/* Awake again. */
+void pirn__idle_leave_sleep(struct pirn__idle *idle);
 
 /* After work became visible: true for the one who has to wake a sleeper; the
  * wake counts as a searcher. */

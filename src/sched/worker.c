@@ -102,10 +102,11 @@ static void fire_timers(struct pirn__worker *worker)
         pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
 }
 
-/* A harvested wake is ours: we search, or, having work, pass it on. */
+/* A harvested wake is ours, and counts as a searcher: we search from now on.
+ * The wakes of a stop were not claimed. */
 static void take_wake(struct pirn__worker *worker)
 {
-    if (!worker->harvest.woken)
+    if (!worker->harvest.woken || is_stopped(worker->pool))
         return;
     if (worker->searching) {
         /* One search is enough for both. */
@@ -207,13 +208,13 @@ static void sleep_until_event(struct pirn__worker *worker)
     set_state(worker, PIRN__WORKER_SLEEPING);
     set_alarm(worker);
     pirn__idle_enter_sleep(&pool->idle, searching);
+    if (pirn__runtime_phase(pool->rt) != PIRN__PHASE_OPEN)
+        pool->rt->home.ops->wake(&pool->rt->home);
     /* After we are counted: what was pushed before a waker could see us. */
     if (!pool->tasks->has_some(worker) && !is_stopped(pool))
         wait_for_event(worker);
-    pirn__idle_leave_sleep(&pool->idle, false);
-    /* The wake that we harvested counts as a searcher already. */
-    if (worker->harvest.woken)
-        worker->searching = true;
+    pirn__idle_leave_sleep(&pool->idle);
+    take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
     pirn__monitor_arm(pool);
 }
@@ -256,6 +257,34 @@ void pirn__worker_earlier(struct pirn__timers *timers)
         set_alarm(worker);
 }
 
+void pirn__worker_drain(struct pirn__worker *worker)
+{
+    const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+    struct pirn__task *task;
+
+    release_deferred(worker);
+    /* Ends: past the deadline a popped task is only dropped. */
+    while ((task = tasks->pop(worker)) != NULL ||
+           (task = tasks->pop_shared(worker)) != NULL ||
+           (task = tasks->steal(worker)) != NULL)
+        run_task(worker, task);
+}
+
+/* The pool stops: let the next sleeper see it, and drop what is left to us. */
+static void end_run(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    pirn__reactor_wake(pool->rt->home.reactor);
+    if (pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
+        pirn__worker_drain(worker);
+    if (worker->searching)
+        (void)pirn__idle_stop_search(&pool->idle);
+    worker->searching = false;
+    set_state(worker, PIRN__WORKER_ENDED);
+    pirn__slabs_flush(&pool->rt->slabs, &worker->cache);
+}
+
 void pirn__worker_run(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
@@ -278,11 +307,7 @@ void pirn__worker_run(struct pirn__worker *worker)
         found_work(worker);
         run_task(worker, task);
     }
-    if (worker->searching)
-        (void)pirn__idle_stop_search(&pool->idle);
-    worker->searching = false;
-    set_state(worker, PIRN__WORKER_ENDED);
-    pirn__slabs_flush(&pool->rt->slabs, &worker->cache);
+    end_run(worker);
     pirn__no_suspend_end(local);
     local->turn = NULL;
     local->worker = NULL;

@@ -86,6 +86,7 @@ struct pirn__pool {
     pirn_lock monitor_lock;
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
     PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
+    struct pirn__worker *reaper; /* a core without a thread, for shutdown */
     struct pirn__worker *workers[];
 };
 
@@ -116,9 +117,27 @@ int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
                    struct pirn__pool **out);
 int pirn__pool_start(struct pirn__pool *pool);
 void pirn__pool_stop(struct pirn__pool *pool);
+/* Take what the queues of workers that do not come back hold, and drop it. */
+void pirn__pool_drain_stuck(struct pirn__pool *pool);
+void pirn__pool_close_alarms(struct pirn__pool *pool);
 bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline);
 void pirn__pool_free(struct pirn__pool *pool);
-void pirn__pool_submit(struct pirn__pool *pool, struct pirn__task *task,
+int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
+                        struct pirn__parker *parker, pirn_deadline deadline);
+
+/* pool.c: the operations of its home. */
+void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
                        enum pirn__origin origin);
+void pirn__pool_wake(struct pirn__home *home);
+void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
+                     pirn_deadline deadline);
+
+/* worker.c: the alarm of a sleeping worker's wheel; an earlier deadline. */
+void pirn__worker_alarm(struct pirn__alarm *alarm);
+void pirn__worker_earlier(struct pirn__timers *timers);
+
+/* worker.c: run what this worker's queues hold, by the hand of another thread
+ * or its own, when nothing is polled any more. */
+void pirn__worker_drain(struct pirn__worker *worker);
 
 #endif /* PIRN_SCHED_WORKER_H */

@@ -32,6 +32,7 @@ struct pirn__turn {
     struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL for block_on and plain threads */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
+    uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     bool deferred;                /* run again only after the driver */
     bool failed;                  /* pirn_cx_fail() was called */
