@@ -199,10 +199,9 @@ int main(int argc, char **argv)
     sample_require(pirn_runtime_turn(rt, PIRN_NEVER), "pirn_runtime_turn");
     after = measure_footprint();
     pirn_runtime_get_info(rt, &info);
-    sample_require(info.tasks >= plan.count && info.timers >= plan.count
-                       ? 0
-                       : -EINVAL,
-                   "not every task sleeps");
+    sample_require(
+        info.tasks >= plan.count && info.timers >= plan.count ? 0 : -EINVAL,
+        "not every task sleeps");
     print_footprint(&before, &after, &info);
     note_limits(&info);
     pirn_runtime_enter(NULL);

@@ -18,7 +18,7 @@
 
 enum { STACK_SIZE = 64 * 1024, RING_COUNT = 1000, SAMPLES = 9 };
 
-/* The pair: at fixed addresses, so that nothing but the switch is in the loop. */
+/* The pair, at fixed addresses, so that the loop is the switch alone. */
 static struct pirn__context here;
 static struct pirn__context there;
 

@@ -25,7 +25,7 @@ struct churn {
     uint64_t base_ns; /* a time in the future that no deadline is before */
     uint64_t random;
     size_t next;
-    size_t armed; /* set up: so many of `sleeps` are live */
+    size_t armed;    /* set up: so many of `sleeps` are live */
     uint64_t rounds; /* still to do */
     uint64_t begin_ns;
     uint64_t spent_ns;

@@ -114,9 +114,8 @@ int main(int argc, char **argv)
     deadline_ms = sample_get_number(argc, argv, "--deadline-ms", 0);
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
     pirn_runtime_enter(rt);
-    sample_require(
-        pirn_listener_open("127.0.0.1:0", NULL, &acceptor.listener),
-        "pirn_listener_open");
+    sample_require(pirn_listener_open("127.0.0.1:0", NULL, &acceptor.listener),
+                   "pirn_listener_open");
     pirn_listener_address(acceptor.listener, &address);
     printf("port %u\n", (unsigned)pirn_addr_port(&address));
     fflush(stdout);

@@ -34,9 +34,10 @@ if(PIRN_DEBUG)
     add_compile_definitions(PIRN_DEBUG)
 endif()
 
-# Small enough to be exhausted: two generation bits, a coop budget of two.
+# Small enough to be exhausted: two generation bits, one spin before a lock waits.
 if(PIRN_MODEL)
-    add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2)
+    add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2
+        PIRN__LOCK_SPINS=1)
     include_directories(${PROJECT_SOURCE_DIR}/tests)
 endif()
 

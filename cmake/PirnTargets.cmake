@@ -59,21 +59,36 @@ endif()
 # Tests of what depends on the processor; they run emulated as well.
 set(PIRN_CROSS_TESTS "^(sys/switch_test|fiber/.*_test)$")
 
-# The explorer stands in for the thread-local, and nothing is installed.
+# The explorer stands in for the thread-local and the heap, and nothing is
+# installed.
 if(PIRN_MODEL)
     set_target_properties(pirn PROPERTIES EXCLUDE_FROM_ALL ON)
-    target_sources(pirn_testing PRIVATE
-        ${PROJECT_SOURCE_DIR}/tests/engine/explore.c
-        ${PROJECT_SOURCE_DIR}/tests/engine/explore_memory.c
-        ${PROJECT_SOURCE_DIR}/tests/engine/explore_sys.c)
+    foreach(part explore explore_heap explore_memory explore_plain
+            explore_report explore_snapshot explore_sys)
+        target_sources(pirn_testing PRIVATE
+            ${PROJECT_SOURCE_DIR}/tests/engine/${part}.c)
+    endforeach()
 endif()
+
+# Folders whose plain reads and writes the explorer sees: the compiler calls the
+# hooks of ThreadSanitizer, which are the explorer's own.  What the C library
+# does with memory goes through the explorer as well.
+set(PIRN_MODEL_SEEN base task time reactor sched blocking)
+set(PIRN_MODEL_HOOKS -fsanitize=thread
+    -Dmemcpy=explore_memcpy -Dmemset=explore_memset)
 
 # Sources of the library, from the folder's CMakeLists.txt.
 function(pirn_sources)
+    get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     foreach(source ${ARGN})
-        if(NOT (PIRN_MODEL AND source STREQUAL tls.c))
-            target_sources(pirn_objects PRIVATE
-                ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+        set(path ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+        if(PIRN_MODEL AND source MATCHES "^(tls|heap).c$")
+            continue()
+        endif()
+        target_sources(pirn_objects PRIVATE ${path})
+        if(PIRN_MODEL AND folder IN_LIST PIRN_MODEL_SEEN)
+            set_source_files_properties(${path} TARGET_DIRECTORY pirn_objects
+                PROPERTIES COMPILE_OPTIONS "${PIRN_MODEL_HOOKS}")
         endif()
     endforeach()
 endfunction()

@@ -36,8 +36,8 @@ static int listen_on_loopback(void)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                          0);
+    int listener =
+        socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     require(listener, "socket");
     require(bind(listener, (struct sockaddr *)&address, size), "bind");

@@ -79,6 +79,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_job_cancel(pirn_job *job);
  *           -EBUSY      another waiter is joining
  *           -ECANCELED  the caller was cancelled
  *           -ETIMEDOUT  the job still runs at the deadline
+ *           PIRN_EFORKED  it has not ended, and runs in the parent process
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  */
 PIRN_API PIRN_MUST_CHECK int pirn_job_join(pirn_job *job,
@@ -90,7 +91,7 @@ typedef struct pirn_job_join_op {
     pirn_future future;
     pirn_job *job_;
     bool waiting_;
-    int rc;      /* 0 or -EBUSY */
+    int rc;      /* 0, -EBUSY or PIRN_EFORKED */
     int outcome; /* the job's, when rc is 0 */
 } pirn_job_join_op;
 

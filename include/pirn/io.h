@@ -135,6 +135,7 @@ PIRN_API int pirn_fd_get(const pirn_fd *file);
  *           PIRN_ECLOSED  closed meanwhile
  *           PIRN_ESHUTDOWN  the runtime it is bound to ended meanwhile
  *           PIRN_ENORUNTIME  polled by hand, and no runtime watches it
+ *           PIRN_EFORKED  the runtime it is bound to is the parent process's
  *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
  */
 PIRN_API PIRN_MUST_CHECK int pirn_fd_ready(pirn_fd *file,

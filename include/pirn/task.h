@@ -103,6 +103,7 @@ PIRN_API void pirn_task_unref(pirn_task *task);
  *                       a waker or a hook
  *           -ECANCELED  the caller was cancelled
  *           -ETIMEDOUT  the task still runs at the deadline
+ *           PIRN_EFORKED  it has not ended, and runs in the parent process
  */
 PIRN_API PIRN_MUST_CHECK int pirn_task_join(pirn_task *task,
                                             pirn_deadline deadline,
@@ -113,7 +114,7 @@ typedef struct pirn_join_op {
     pirn_future future;
     pirn_task *task_;
     bool waiting_; /* our waker is in the task's join slot */
-    int rc;        /* 0, -EBUSY, -ENOTSUP or -EDEADLK */
+    int rc;        /* 0, -EBUSY, -ENOTSUP, -EDEADLK or PIRN_EFORKED */
     int outcome;   /* the task's, when rc is 0 */
 } pirn_join_op;
 

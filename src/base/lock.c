@@ -10,8 +10,6 @@
 
 #include "base/assert.h"
 
-enum { LOCK_SPINS = 64 };
-
 static const struct pirn__lock_ops *lock_ops;
 
 void pirn__lock_set_ops(const struct pirn__lock_ops *ops)
@@ -21,15 +19,15 @@ void pirn__lock_set_ops(const struct pirn__lock_ops *ops)
 
 void pirn__lock_slow(pirn_lock *lock)
 {
-    for (int i = 0; i < LOCK_SPINS; i++) {
+    for (int i = 0; i < PIRN__LOCK_SPINS; i++) {
         uint32_t free_word = 0;
 
-        /* acquire [lock.word]: as in pirn__lock(). */
+        /* acquire [lock.word]: as in pirn__futex_lock(). */
         if (pirn__cas_weak(&lock->word_, &free_word, 1, acquire, relaxed))
             return;
         pirn__spin_hint();
     }
-    /* acquire [lock.word]: as in pirn__lock(); the 2 tells the holder that it
+    /* acquire [lock.word]: as in pirn__futex_lock(); the 2 tells the holder that it
      * must wake somebody.  Ends when a holder leaves. */
     while (pirn__swap(&lock->word_, 2, acquire) != 0)
         lock_ops->wait(&lock->word_.v_, 2);

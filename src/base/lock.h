@@ -22,6 +22,11 @@ struct pirn__lock_ops {
     void (*wake_one)(uint32_t *word);
 };
 
+/* Tries before a thread waits; the model build has few. */
+#ifndef PIRN__LOCK_SPINS
+#define PIRN__LOCK_SPINS 64
+#endif
+
 void pirn__lock_set_ops(const struct pirn__lock_ops *ops);
 
 void pirn__lock_slow(pirn_lock *lock);
@@ -30,6 +35,24 @@ void pirn__unlock_slow(pirn_lock *lock);
 static inline void pirn__lock_init(pirn_lock *lock)
 {
     pirn__init(&lock->word_, 0);
+}
+
+/* The lock as it is. */
+
+static inline void pirn__futex_lock(pirn_lock *lock)
+{
+    uint32_t free_word = 0;
+
+    /* acquire [lock.word]: sees what the previous holder wrote. */
+    if (!pirn__cas(&lock->word_, &free_word, 1, acquire, relaxed))
+        pirn__lock_slow(lock);
+}
+
+static inline void pirn__futex_unlock(pirn_lock *lock)
+{
+    /* release [lock.word]: publishes this section to the next holder. */
+    if (pirn__swap(&lock->word_, 0, release) == 2)
+        pirn__unlock_slow(lock);
 }
 
 #ifdef PIRN_MODEL
@@ -42,18 +65,12 @@ static inline void pirn__lock_init(pirn_lock *lock)
 
 static inline void pirn__lock(pirn_lock *lock)
 {
-    uint32_t free_word = 0;
-
-    /* acquire [lock.word]: sees what the previous holder wrote. */
-    if (!pirn__cas(&lock->word_, &free_word, 1, acquire, relaxed))
-        pirn__lock_slow(lock);
+    pirn__futex_lock(lock);
 }
 
 static inline void pirn__unlock(pirn_lock *lock)
 {
-    /* release [lock.word]: publishes this section to the next holder. */
-    if (pirn__swap(&lock->word_, 0, release) == 2)
-        pirn__unlock_slow(lock);
+    pirn__futex_unlock(lock);
 }
 
 #endif /* PIRN_MODEL */

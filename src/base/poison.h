@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* src/base/poison.h - memory that is ours but in nobody's use.
  *
- * Under AddressSanitizer a touch of hidden memory is reported; in debug builds
- * hiding overwrites it, so that a stale reader meets nonsense soon.  Elsewhere
- * both cost nothing.
+ * Under AddressSanitizer and under the explorer a touch of hidden memory is
+ * reported; in debug builds hiding overwrites it, so that a stale reader meets
+ * nonsense soon.  Elsewhere both cost nothing.
  */
 #ifndef PIRN_BASE_POISON_H
 #define PIRN_BASE_POISON_H
@@ -12,6 +12,10 @@
 
 #ifdef PIRN_DEBUG
 #include <string.h>
+#endif
+
+#ifdef PIRN_MODEL
+#include "base/atomic.h"
 #endif
 
 #ifdef __has_feature
@@ -34,7 +38,9 @@ static inline void pirn__memory_hide(void *base, size_t size)
 #ifdef PIRN_DEBUG
     memset(base, PIRN__HIDDEN_BYTE, size);
 #endif
-#ifdef PIRN__HAS_ASAN
+#ifdef PIRN_MODEL
+    explore_hide(base, size, EXPLORE_PLACE);
+#elif defined PIRN__HAS_ASAN
     ASAN_POISON_MEMORY_REGION(base, size);
 #else
     (void)base;
@@ -44,7 +50,9 @@ static inline void pirn__memory_hide(void *base, size_t size)
 
 static inline void pirn__memory_show(void *base, size_t size)
 {
-#ifdef PIRN__HAS_ASAN
+#ifdef PIRN_MODEL
+    explore_show(base, size);
+#elif defined PIRN__HAS_ASAN
     ASAN_UNPOISON_MEMORY_REGION(base, size);
 #else
     (void)base;

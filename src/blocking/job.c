@@ -197,6 +197,8 @@ static enum pirn_poll join_poll(pirn_future *self, pirn_cx *cx)
     /* A job that has ended has room for any number. */
     if (pirn__op_is_complete(&job->op))
         return join_end(op, 0);
+    if (is_forked(job->pool->home))
+        return join_end(op, PIRN_EFORKED);
     if (!op->waiting_) {
         /* The other waiter may just have got its answer. */
         if (!begin_joining(job))

@@ -707,6 +707,32 @@ TEST(coop_makes_a_fiber_with_ready_operations_yield)
     rig_end(&rig);
 }
 
+static int try_ready_things(void *arg)
+{
+    struct hog *hog = arg;
+
+    for (; hog->rounds < 500; hog->rounds++)
+        EXPECT_EQ(0, pirn_await(&hog->gate.future, PIRN_EXPIRED));
+    return 0;
+}
+
+/* Goal: a future that is ready succeeds at an expired deadline also when the
+ * budget is used up: it then has not been tried yet.
+ * Method: far more of them than one poll has units. */
+TEST(coop_without_budget_is_no_timeout)
+{
+    struct hog hog = {.gate = OPEN_GATE};
+    struct rig rig;
+
+    hog.gate.spends = true;
+    rig_begin(&rig);
+    EXPECT_EQ(0, pirn_go(try_ready_things, &hog));
+    rig_turn(&rig);
+    EXPECT_EQ(500, hog.rounds);
+    EXPECT_EQ(0, hog.gate.drops);
+    rig_end(&rig);
+}
+
 /* A stackless task that does the same under a deadline. */
 struct greedy {
     pirn_frame frame;

@@ -110,9 +110,9 @@ static enum pirn_poll ready_poll(pirn_future *self, pirn_cx *cx)
     if (pirn__readiness_is_assumed(word) &&
         pirn__readiness_has(word, op->waiter_.direction_))
         pirn__io_ask(io, op->waiter_.direction_);
-    if (pirn__io_poll_ready(&op->waiter_, cx, &op->rc) == PIRN_PENDING)
+    if (pirn__waiter_poll_ready(&op->waiter_, cx, &op->rc) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
     return PIRN_READY;
 }
 
@@ -120,7 +120,7 @@ static void ready_drop(pirn_future *self)
 {
     pirn_fd_ready_op *op = PIRN_CONTAINER_OF(self, pirn_fd_ready_op, future);
 
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
 }
 
 static void ready_describe(const pirn_future *self, pirn_text *out)
@@ -153,7 +153,7 @@ void pirn_fd_ready_init(pirn_fd_ready_op *op, pirn_fd *file,
 
     op->future.ops = &ready_ops;
     op->rc = 0;
-    pirn__io_waiter_init(&op->waiter_, good ? &file->io : NULL, direction);
+    pirn__waiter_init(&op->waiter_, good ? &file->io : NULL, direction);
 }
 
 int pirn_fd_ready(pirn_fd *file, enum pirn_interest direction,

@@ -56,14 +56,15 @@ static int begin(pirn_connect_op *op)
 
     if (fd < 0)
         return rc;
+    /* A client writes first as a rule; nothing can have come to be read. */
     if (rc == 0)
-        ready = PIRN__READY_READ | PIRN__READY_WRITE;
+        ready = PIRN__READY_WRITE;
     made = pirn__tcp_new(fd, ready, &op->conn);
     if (made < 0) {
         pirn__io_close_fd(fd);
         return made;
     }
-    pirn__io_waiter_init(&op->waiter_, &op->conn->io, PIRN_WRITABLE);
+    pirn__waiter_init(&op->waiter_, &op->conn->io, PIRN_WRITABLE);
     return rc;
 }
 
@@ -116,12 +117,9 @@ static enum pirn_poll connect_poll(pirn_future *self, pirn_cx *cx)
             return end(op, rc);
         op->state_ = CONNECT_CONNECTING;
     }
-    if (pirn__io_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
+    if (pirn__waiter_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__io_waiter_leave(&op->waiter_);
-    if (n >= 0)
-        pirn__readiness_add(&op->conn->io.readiness,
-                            PIRN__READY_READ | PIRN__READY_WRITE);
+    pirn__waiter_leave(&op->waiter_);
     return end(op, (int)n);
 }
 
@@ -130,7 +128,7 @@ static void connect_drop(pirn_future *self)
     pirn_connect_op *op = PIRN_CONTAINER_OF(self, pirn_connect_op, future);
 
     if (op->conn != NULL)
-        pirn__io_waiter_leave(&op->waiter_);
+        pirn__waiter_leave(&op->waiter_);
     give_up(op);
 }
 

@@ -191,7 +191,7 @@ static enum pirn_poll accept_poll(pirn_future *self, pirn_cx *cx)
     do {
         if (!pirn_coop_spend(cx))
             return PIRN_PENDING;
-        if (pirn__io_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
+        if (pirn__waiter_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
             return PIRN_PENDING;
         rc = n < 0 ? (int)n : 0;
     } while (is_of_connection(rc) ||
@@ -200,7 +200,7 @@ static enum pirn_poll accept_poll(pirn_future *self, pirn_cx *cx)
         op->rc = rc;
     else
         take_connection(op, listener, (int)n);
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
     return PIRN_READY;
 }
 
@@ -208,7 +208,7 @@ static void accept_drop(pirn_future *self)
 {
     pirn_accept_op *op = PIRN_CONTAINER_OF(self, pirn_accept_op, future);
 
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
 }
 
 static void accept_discard(pirn_future *self)
@@ -245,7 +245,7 @@ static const pirn_future_ops accept_ops = {
 void pirn_accept_init(pirn_accept_op *op, pirn_listener *listener)
 {
     *op = (pirn_accept_op){.future = {&accept_ops}};
-    pirn__io_waiter_init(&op->waiter_, listener == NULL ? NULL : &listener->io,
+    pirn__waiter_init(&op->waiter_, listener == NULL ? NULL : &listener->io,
                          PIRN_READABLE);
 }
 

@@ -64,9 +64,9 @@ static enum pirn_poll room_poll(pirn_future *self, pirn_cx *cx)
 
     if (!pirn_coop_spend(cx))
         return PIRN_PENDING;
-    if (pirn__io_poll_ready(&op->waiter, cx, &op->rc) == PIRN_PENDING)
+    if (pirn__waiter_poll_ready(&op->waiter, cx, &op->rc) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
     return PIRN_READY;
 }
 
@@ -74,7 +74,7 @@ static void room_drop(pirn_future *self)
 {
     struct room_op *op = PIRN_CONTAINER_OF(self, struct room_op, future);
 
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
 }
 
 static void room_describe(const pirn_future *self, pirn_text *out)
@@ -95,7 +95,7 @@ static int wait_for_room(pirn_tcp *conn, pirn_deadline deadline)
     struct room_op op = {.future = {&room_ops}};
     int rc;
 
-    pirn__io_waiter_init(&op.waiter, &conn->io, PIRN_WRITABLE);
+    pirn__waiter_init(&op.waiter, &conn->io, PIRN_WRITABLE);
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }

@@ -90,7 +90,7 @@ static bool advance(pirn_tcp_op *op, ssize_t n)
 
 static enum pirn_poll tcp_op_end(pirn_tcp_op *op)
 {
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
     return PIRN_READY;
 }
 
@@ -113,7 +113,7 @@ static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
 
         if (!pirn_coop_spend(cx))
             return PIRN_PENDING;
-        if (pirn__io_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
+        if (pirn__waiter_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
             return PIRN_PENDING;
     } while (!advance(op, n));
     return tcp_op_end(op);
@@ -123,7 +123,7 @@ static void tcp_op_drop(pirn_future *self)
 {
     pirn_tcp_op *op = PIRN_CONTAINER_OF(self, pirn_tcp_op, future);
 
-    pirn__io_waiter_leave(&op->waiter_);
+    pirn__waiter_leave(&op->waiter_);
 }
 
 static void tcp_op_describe(const pirn_future *self, pirn_text *out)
@@ -160,7 +160,7 @@ static void op_init(pirn_tcp_op *op, pirn_tcp *conn,
         .len_ = span.len,
         .n = good ? 0 : -EINVAL,
     };
-    pirn__io_waiter_init(&op->waiter_, conn == NULL ? NULL : &conn->io,
+    pirn__waiter_init(&op->waiter_, conn == NULL ? NULL : &conn->io,
                          direction);
 }
 
@@ -293,7 +293,8 @@ ssize_t pirn_tcp_read_buf(pirn_tcp *conn, pirn_buf *buf, pirn_deadline deadline)
 
 /* Wait for an exact transfer whose first `done` bytes are done.  Apart, so that
  * the usual case does not pay for it. */
-__attribute__((noinline)) static int await_rest(pirn_tcp_op *op, size_t done, pirn_deadline deadline)
+__attribute__((noinline)) static int
+await_rest(pirn_tcp_op *op, size_t done, pirn_deadline deadline)
 {
     int rc;
 

@@ -105,9 +105,9 @@ static enum pirn_poll close_poll(pirn_future *self, pirn_cx *cx)
     pirn__lock(&io->lock);
     gone = io->gone;
     if (!gone) {
-        if (pirn__io_waiter_state(waiter) == PIRN__WAITER_OUT)
+        if (pirn__waiter_state(waiter) == PIRN__WAITER_OUT)
             pirn__list_push_tail(&io->closers, &waiter->link_);
-        pirn__io_waiter_set(waiter, PIRN__WAITER_QUEUED);
+        pirn__waiter_set_state(waiter, PIRN__WAITER_QUEUED);
         old = pirn_waker_store(&waiter->waker_, cx);
     }
     pirn__unlock(&io->lock);
@@ -128,9 +128,9 @@ static void close_drop(pirn_future *self)
     if (io == NULL)
         return;
     pirn__lock(&io->lock);
-    if (pirn__io_waiter_state(waiter) == PIRN__WAITER_QUEUED)
+    if (pirn__waiter_state(waiter) == PIRN__WAITER_QUEUED)
         pirn__list_remove(&waiter->link_);
-    pirn__io_waiter_set(waiter, PIRN__WAITER_OUT);
+    pirn__waiter_set_state(waiter, PIRN__WAITER_OUT);
     own = pirn_waker_take(&waiter->waker_);
     pirn__unlock(&io->lock);
     waiter->io_ = NULL;
@@ -157,7 +157,7 @@ static const pirn_future_ops close_ops = {
 static void prepare_wait(pirn_close_op *op, struct pirn__io *io)
 {
     op->future.ops = &close_ops;
-    pirn__io_waiter_init(&op->waiter_, io, PIRN_READABLE);
+    pirn__waiter_init(&op->waiter_, io, PIRN_READABLE);
     if (io != NULL)
         pirn__io_keep(io);
 }

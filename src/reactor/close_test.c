@@ -49,7 +49,7 @@ static enum pirn_poll wait_poll(pirn_future *self, pirn_cx *cx)
 {
     struct watched *watched = PIRN_CONTAINER_OF(self, struct watched, future);
 
-    return pirn__io_poll_ready(&watched->waiter, cx, &watched->rc);
+    return pirn__waiter_poll_ready(&watched->waiter, cx, &watched->rc);
 }
 
 static const pirn_future_ops wait_ops = {.poll = wait_poll};
@@ -65,7 +65,7 @@ static void watched_open(struct watched *watched)
     watched->io = open_io(fds[0]);
     watched->future.ops = &wait_ops;
     watched->poller = (struct poller){.future = &watched->future};
-    pirn__io_waiter_init(&watched->waiter, watched->io, PIRN_READABLE);
+    pirn__waiter_init(&watched->waiter, watched->io, PIRN_READABLE);
     EXPECT_EQ(PIRN_PENDING, poller_poll(&watched->poller));
 }
 
@@ -91,7 +91,7 @@ TEST(close_wakes_waiters_with_eclosed)
     EXPECT_EQ(1, poller_wakes(&watched.poller));
     EXPECT_EQ(PIRN_READY, poller_poll(&watched.poller));
     EXPECT_EQ(PIRN_ECLOSED, watched.rc);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_unref(watched.io);
     watched_close(&watched);
 }
@@ -103,7 +103,7 @@ TEST(close_by_the_last_handle)
     struct watched watched;
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_ref(watched.io);
     pirn__io_unref(watched.io);
     EXPECT(is_open(watched.reader));
@@ -136,7 +136,7 @@ TEST(close_during_a_call_waits_for_its_end)
     const struct pirn__io_call call = {call_close_inside, &watched, 0};
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_ref(watched.io);
     EXPECT_EQ(3, pirn__io_call(watched.io, PIRN_READABLE, &call));
     EXPECT(!is_open(watched.reader));
@@ -168,7 +168,7 @@ TEST(close_awaited_is_ready_when_the_descriptor_is_gone)
     const struct pirn__io_call call = {call_begin_close, &watched, 0};
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_ref(watched.io);
     EXPECT_EQ(0, pirn__io_call(watched.io, PIRN_READABLE, &call));
     EXPECT(!is_open(watched.reader));
@@ -196,7 +196,7 @@ TEST(close_awaited_and_dropped_leaves_nothing)
     const struct pirn__io_call call = {call_begin_and_drop_close, &watched, 0};
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_ref(watched.io);
     EXPECT_EQ(0, pirn__io_call(watched.io, PIRN_READABLE, &call));
     EXPECT_EQ(0, poller_wakes(&closer));
@@ -225,7 +225,7 @@ TEST(close_twice_aborts)
     struct watched watched;
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     EXPECT_DEATH(close_twice, watched.io, "closed only once");
     pirn__io_close(watched.io);
     watched_close(&watched);
@@ -263,7 +263,7 @@ TEST(close_leaves_wait_set_first)
     struct watched watched;
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     table.close = noting_close;
     table.epoll_remove = noting_remove;
     memset(order, 0, sizeof order);
@@ -282,7 +282,7 @@ TEST(close_with_a_copy_elsewhere_ends_events)
     int copy;
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     copy = dup(watched.reader);
     pirn__io_close(watched.io);
     put_byte(watched.writer);
@@ -299,7 +299,7 @@ TEST(close_before_a_harvested_event_is_harmless)
     struct watched watched;
 
     watched_open(&watched);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_close(watched.io);
     pirn__io_event(watched.io, EPOLLIN);
     EXPECT_EQ(0, fixture_turn(&watched.fixture));
@@ -322,7 +322,7 @@ TEST(release_returns_descriptor_in_its_old_mode)
     EXPECT_EQ(1, poller_wakes(&watched.poller));
     EXPECT_EQ(PIRN_READY, poller_poll(&watched.poller));
     EXPECT_EQ(PIRN_ECLOSED, watched.rc);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     EXPECT_EQ(PIRN_ECLOSED, pirn__io_release(watched.io));
     pirn__io_unref(watched.io);
     EXPECT(is_open(watched.reader));
@@ -355,7 +355,7 @@ TEST(release_during_a_call_answers_ebusy)
     EXPECT_EQ(1, fixture_turn(&watched.fixture));
     EXPECT_EQ(PIRN_READY, poller_poll(&watched.poller));
     EXPECT_EQ(0, watched.rc);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_close(watched.io);
     watched_close(&watched);
 }
@@ -370,7 +370,7 @@ TEST(close_after_reactor_shutdown)
     pirn__reactor_shutdown(watched.fixture.reactor);
     EXPECT_EQ(PIRN_READY, poller_poll(&watched.poller));
     EXPECT_EQ(PIRN_ESHUTDOWN, watched.rc);
-    pirn__io_waiter_leave(&watched.waiter);
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_close(watched.io);
     EXPECT(!is_open(watched.reader));
     watched_close(&watched);

@@ -192,20 +192,19 @@ pirn_deadline pirn__hold_until(struct pirn__hold *hold)
 /* Those who waited for the end. */
 static void resume(struct pirn__io *io)
 {
+    pirn_waker waker = {0};
     pirn_link waiters;
-    bool is_alone;
 
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
-    is_alone = io->reactor == NULL;
-    /* Nobody waited on the descriptor: each has to look for itself. */
-    if (is_alone)
+    /* Unbound, nobody waited on the descriptor: each has to look for itself. */
+    if (io->reactor == NULL)
         pirn__io_empty_locked(io, &waiters);
-    pirn__unlock(&io->lock);
-    if (is_alone)
-        pirn__io_wake_list(io, &waiters, PIRN__WAITER_OUT);
     else
-        pirn__io_pass_on(io, PIRN_READABLE);
+        waker = pirn__io_call_up_locked(io, PIRN_READABLE);
+    pirn__unlock(&io->lock);
+    pirn__io_wake_list(io, &waiters, PIRN__WAITER_OUT);
+    pirn_waker_wake(waker);
 }
 
 void pirn__hold_end(struct pirn__hold *hold)

@@ -117,7 +117,7 @@ static enum pirn_poll wait_poll(pirn_future *self, pirn_cx *cx)
 {
     struct wait_op *op = PIRN_CONTAINER_OF(self, struct wait_op, future);
 
-    return pirn__io_poll_ready(&op->waiter, cx, &op->rc);
+    return pirn__waiter_poll_ready(&op->waiter, cx, &op->rc);
 }
 
 static const pirn_future_ops wait_ops = {.poll = wait_poll};
@@ -126,7 +126,7 @@ static void wait_init(struct wait_op *op, struct held *held)
 {
     *op = (struct wait_op){.future = {&wait_ops}};
     op->poller.future = &op->future;
-    pirn__io_waiter_init(&op->waiter, &held->io, PIRN_READABLE);
+    pirn__waiter_init(&op->waiter, &held->io, PIRN_READABLE);
 }
 
 TEST(hold_ends_with_any_closed_descriptor)
@@ -152,7 +152,7 @@ TEST(hold_ends_with_any_closed_descriptor)
         EXPECT_EQ(1, poller_wakes(&ops[i].poller));
         EXPECT_EQ(PIRN_READY, poller_poll(&ops[i].poller));
         EXPECT_EQ(0, ops[i].rc);
-        pirn__io_waiter_leave(&ops[i].waiter);
+        pirn__waiter_leave(&ops[i].waiter);
         pirn__io_close(&held[i]->io);
         close(writers[i]);
     }

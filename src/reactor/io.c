@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* src/reactor/io.c - life, calls, binding and waiting; see io.h.  Closing is in
- * close.c.
+/* src/reactor/io.c - life, calls and events; see io.h.  Waiting is in waiter.c,
+ * closing in close.c.
  */
 #include "reactor/io.h"
 
@@ -18,19 +18,12 @@
 #include "task/local.h"
 
 enum {
-    /* Calls in one poll that may find the kernel's readiness wrong. */
-    MOST_TRIES = 4,
     /* Wakers that are taken out under the lock at a time. */
     WAKE_BATCH = 16,
     /* The kernel cuts longer transfers (at 2 GiB less a page) for no reason
      * that the descriptor knows. */
     KERNEL_LIMIT = 1 << 30,
 };
-
-static struct pirn__io_line *line_of(struct pirn__io *io, unsigned direction)
-{
-    return &io->lines[direction == PIRN_WRITABLE];
-}
 
 /* Life. */
 
@@ -58,12 +51,6 @@ void pirn__io_give(struct pirn__io *io)
         pirn__home_unref(home);
 }
 
-static void init_line(struct pirn__io_line *line)
-{
-    pirn__list_init(&line->waiters);
-    pirn__init(&line->length, 0);
-}
-
 void pirn__io_open(struct pirn__io *io, int fd, const struct pirn__io_kind *kind)
 {
     struct pirn__home *home = io->memory_home;
@@ -78,8 +65,8 @@ void pirn__io_open(struct pirn__io *io, int fd, const struct pirn__io_kind *kind
     pirn__init(&io->refs, 1);
     pirn__init(&io->readiness.word, kind->ready);
     pirn__lock_init(&io->lock);
-    init_line(&io->lines[0]);
-    init_line(&io->lines[1]);
+    pirn__line_init(&io->lines[0]);
+    pirn__line_init(&io->lines[1]);
     pirn__list_init(&io->closers);
     pirn__list_init(&io->bound_link);
     if (home == NULL || home->reactor == NULL)
@@ -182,9 +169,7 @@ ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
 
     if (!pirn__readiness_has(seen, direction))
         return -EAGAIN;
-    /* relaxed: a hint.  Who misses a waiter that has just come overtakes it,
-     * as if it had been a little earlier itself. */
-    if (pirn__load(&line_of(io, direction)->length, relaxed) > 0)
+    if (pirn__line_is_busy(pirn__io_line(io, direction)))
         return -EAGAIN;
     return call_after(io, direction, call, seen);
 }
@@ -214,60 +199,23 @@ void pirn__io_ask(struct pirn__io *io, unsigned direction)
 
 /* Lines. */
 
-/* After every change of a line. */
-static void publish_length_locked(struct pirn__io_line *line)
+pirn_waker pirn__io_call_up_locked(struct pirn__io *io, unsigned direction)
 {
-    uint32_t length = line->woken + !pirn__list_empty(&line->waiters);
-
-    /* relaxed: a hint for pirn__io_try(). */
-    pirn__store(&line->length, length, relaxed);
-}
-
-/* Take the first out of line, and its waker. */
-static pirn_waker call_up_locked(struct pirn__io_line *line)
-{
-    pirn_io_waiter *waiter;
-
-    waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(&line->waiters),
-                               pirn_io_waiter, link_);
-    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
-    line->woken++;
-    publish_length_locked(line);
-    return pirn_waker_take(&waiter->waker_);
-}
-
-/* Restore the invariant of io.h: the waker of the first in line, if it should
- * try now, else the empty one. */
-static inline pirn_waker wake_first_locked(struct pirn__io *io,
-                                           unsigned direction)
-{
-    struct pirn__io_line *line = line_of(io, direction);
+    struct pirn__line *line = pirn__io_line(io, direction);
     uint64_t word;
 
-    if (line->woken > 0 || pirn__list_empty(&line->waiters))
+    if (!pirn__line_can_call(line))
         return (pirn_waker){0};
     word = pirn__readiness_get(&io->readiness);
     if (!pirn__readiness_has(word, direction))
         return (pirn_waker){0};
-    return call_up_locked(line);
-}
-
-void pirn__io_pass_on(struct pirn__io *io, unsigned direction)
-{
-    pirn_waker waker;
-
-    pirn__lock(&io->lock);
-    waker = wake_first_locked(io, direction);
-    pirn__unlock(&io->lock);
-    pirn_waker_wake(waker);
+    return pirn__line_call_up(line);
 }
 
 void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out)
 {
-    for (int i = 0; i < 2; i++) {
-        pirn__list_splice_tail(out, &io->lines[i].waiters);
-        publish_length_locked(&io->lines[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        pirn__line_empty(&io->lines[i], out);
 }
 
 /* Up to WAKE_BATCH wakers out of a list. */
@@ -280,7 +228,7 @@ static int take_wakers_locked(pirn_link *list, uint8_t state,
         pirn_io_waiter *waiter = PIRN_CONTAINER_OF(pirn__list_pop_head(list),
                                                    pirn_io_waiter, link_);
 
-        pirn__io_waiter_set(waiter, state);
+        pirn__waiter_set_state(waiter, state);
         wakers[count++] = pirn_waker_take(&waiter->waker_);
     }
     return count;
@@ -302,63 +250,6 @@ void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state)
 }
 
 /* Binding. */
-
-/* What must happen to others once the lock is free. */
-struct aftermath {
-    pirn_waker old; /* replaced by the caller's */
-    bool bound;     /* what follows is set */
-    struct pirn__home *before; /* bound earlier; or NULL */
-    pirn_link moved;           /* wait on the descriptor, but now a reactor
-                                  watches it: have them look again */
-};
-
-static void clean_up(struct pirn__io *io, struct aftermath *after)
-{
-    pirn_waker_drop(after->old);
-    if (!after->bound)
-        return;
-    if (after->before != NULL)
-        pirn__home_unref(after->before);
-    pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
-}
-
-static int bind_locked(struct pirn__io *io, struct pirn__home *home,
-                       struct aftermath *after)
-{
-    int rc;
-
-    if (home->reactor == NULL)
-        return PIRN_ENORUNTIME;
-    rc = pirn__reactor_bind(home->reactor, io);
-    if (rc < 0)
-        return rc;
-    io->reactor = home->reactor;
-    /* Plain threads that wait for this runtime know its home only through us,
-     * so it is kept until we go, also when the runtime ends before. */
-    pirn__home_ref(home);
-    after->bound = true;
-    after->before = io->bound_home;
-    io->bound_home = home;
-    pirn__list_init(&after->moved);
-    pirn__io_empty_locked(io, &after->moved);
-    return 0;
-}
-
-static int register_locked(struct pirn__io *io)
-{
-    int rc;
-
-    if (io->registered)
-        return 0;
-    rc = pirn__reactor_watch(io->reactor, io, io->fd);
-    if (rc == -EPERM) {
-        /* A device without readiness, /dev/null among them. */
-        pirn__readiness_mark(&io->readiness, PIRN__READY_ALWAYS);
-        return 0;
-    }
-    io->registered = rc == 0;
-    return rc;
-}
 
 void pirn__io_unbind_locked(struct pirn__io *io)
 {
@@ -385,223 +276,6 @@ void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor)
     }
     pirn__unlock(&io->lock);
     pirn__io_wake_list(io, &waiters, PIRN__WAITER_ENDED);
-}
-
-/* Nobody watches: the thread that polls will wait on the descriptor itself. */
-static int watch_alone(struct pirn__io *io, unsigned direction, pirn_cx *cx)
-{
-    uint64_t word = pirn__readiness_get(&io->readiness);
-
-    /* The descriptor may be ready all the time of a hold. */
-    if (direction == PIRN_READABLE && (word & PIRN__READY_HELD) != 0)
-        return 0;
-    return pirn__turn_note_fd(cx, io->fd,
-                              direction == PIRN_READABLE ? POLLIN : POLLOUT);
-}
-
-/* See to it that somebody will tell of an event. */
-static int attach_locked(struct pirn__io *io, unsigned direction, pirn_cx *cx,
-                         struct aftermath *after)
-{
-    struct pirn__turn *turn = cx->turn_;
-    int rc;
-
-    if (io->reactor == NULL) {
-        if (turn == NULL)
-            return PIRN_ENORUNTIME;
-        if (turn->parker != NULL)
-            return watch_alone(io, direction, cx);
-        if (turn->home == NULL)
-            return PIRN_ENORUNTIME;
-        rc = bind_locked(io, turn->home, after);
-        if (rc < 0)
-            return rc;
-    }
-    rc = register_locked(io);
-    /* Only a plain thread has to be told who will wake it. */
-    if (rc == 0 && turn != NULL && turn->parker != NULL)
-        pirn__turn_note_home(cx, pirn__reactor_home(io->reactor));
-    return rc;
-}
-
-/* Waiting. */
-
-void pirn__io_waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
-                          enum pirn_interest direction)
-{
-    *waiter = (pirn_io_waiter){.io_ = io, .direction_ = (uint8_t)direction};
-    pirn__list_init(&waiter->link_);
-}
-
-static bool is_always_ready(const struct pirn__io *io)
-{
-    uint64_t word = pirn__readiness_get(&io->readiness);
-
-    return (word & PIRN__READY_ALWAYS) != 0;
-}
-
-/* The usual case, which needs no lock: it was woken, and may try. */
-static bool is_woken(const pirn_io_waiter *waiter)
-{
-    const struct pirn__io *io = waiter->io_;
-
-    return pirn__io_waiter_state(waiter) == PIRN__WAITER_WOKEN &&
-           pirn__readiness_has(pirn__readiness_get(&io->readiness),
-                               waiter->direction_) &&
-           !pirn__gate_is_sealed(&io->gate);
-}
-
-/* True if it is this waiter's turn; it is not in line then. */
-static bool may_try_locked(struct pirn__io *io, pirn_io_waiter *waiter)
-{
-    struct pirn__io_line *line = line_of(io, waiter->direction_);
-    uint64_t word = pirn__readiness_get(&io->readiness);
-    uint8_t state = pirn__io_waiter_state(waiter);
-
-    if (!pirn__readiness_has(word, waiter->direction_))
-        return false;
-    /* Plain threads that wait on the descriptor see the same readiness and are
-     * not told apart: the kernel decides who gets it. */
-    if (state == PIRN__WAITER_WOKEN || io->reactor == NULL ||
-        (word & PIRN__READY_ALWAYS) != 0)
-        return true;
-    if (line->woken > 0)
-        return false;
-    if (state == PIRN__WAITER_OUT)
-        return pirn__list_empty(&line->waiters);
-    if (pirn__list_first(&line->waiters) != &waiter->link_)
-        return false;
-    pirn__list_remove(&waiter->link_);
-    pirn__io_waiter_set(waiter, PIRN__WAITER_WOKEN);
-    line->woken++;
-    return true;
-}
-
-static pirn_waker enqueue_locked(struct pirn__io *io, pirn_io_waiter *waiter,
-                                 const pirn_cx *cx)
-{
-    struct pirn__io_line *line = line_of(io, waiter->direction_);
-    uint8_t state = pirn__io_waiter_state(waiter);
-
-    if (state == PIRN__WAITER_WOKEN) {
-        /* It was the first, and found nothing: it is the first again. */
-        line->woken--;
-        pirn__list_push_head(&line->waiters, &waiter->link_);
-    } else if (state == PIRN__WAITER_OUT) {
-        pirn__list_push_tail(&line->waiters, &waiter->link_);
-    }
-    pirn__io_waiter_set(waiter, PIRN__WAITER_QUEUED);
-    waiter->entered_ = true;
-    publish_length_locked(line);
-    return pirn_waker_store(&waiter->waker_, cx);
-}
-
-/* 0: try.  1: wait.  Negative: neither. */
-static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
-                         pirn_cx *cx, struct aftermath *after)
-{
-    int rc;
-
-    if (pirn__gate_is_sealed(&io->gate))
-        return PIRN_ECLOSED;
-    if (pirn__io_waiter_state(waiter) == PIRN__WAITER_ENDED)
-        return PIRN_ESHUTDOWN;
-    if (may_try_locked(io, waiter))
-        return 0;
-    rc = attach_locked(io, waiter->direction_, cx, after);
-    if (rc < 0)
-        return rc;
-    if (is_always_ready(io))
-        return 0;
-    /* An event between the look at the readiness above and here is not lost:
-     * it changes the readiness first and then needs the lock, so it will find
-     * us in line. */
-    after->old = enqueue_locked(io, waiter, cx);
-    return 1;
-}
-
-/* Before a plain thread waits on a descriptor of its own it asks the kernel:
- * nobody else keeps the readiness of an unbound one. */
-static void ask_if_alone(struct pirn__io *io, unsigned direction)
-{
-    uint64_t word = pirn__readiness_get(&io->readiness);
-    bool is_alone;
-
-    if ((word & (direction | PIRN__READY_ALWAYS)) != 0)
-        return;
-    pirn__lock(&io->lock);
-    is_alone = io->reactor == NULL;
-    pirn__unlock(&io->lock);
-    if (is_alone)
-        pirn__io_ask(io, direction);
-}
-
-enum pirn_poll pirn__io_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx, int *rc)
-{
-    struct pirn__io *io = waiter->io_;
-    struct aftermath after = {.bound = false};
-
-    *rc = 0;
-    if (is_woken(waiter))
-        return PIRN_READY;
-    if (cx->turn_ != NULL && cx->turn_->parker != NULL)
-        ask_if_alone(io, waiter->direction_);
-    pirn__lock(&io->lock);
-    *rc = decide_locked(io, waiter, cx, &after);
-    pirn__unlock(&io->lock);
-    clean_up(io, &after);
-    return *rc > 0 ? PIRN_PENDING : PIRN_READY;
-}
-
-enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
-                                  const struct pirn__io_call *call,
-                                  ssize_t *result)
-{
-    struct pirn__io *io = waiter->io_;
-    int rc;
-
-    for (int tries = 0; tries < MOST_TRIES; tries++) {
-        if (pirn__io_poll_ready(waiter, cx, &rc) == PIRN_PENDING)
-            return PIRN_PENDING;
-        if (rc < 0) {
-            *result = rc;
-            return PIRN_READY;
-        }
-        *result = pirn__io_call(io, waiter->direction_, call);
-        if (*result != -EAGAIN || is_always_ready(io))
-            return PIRN_READY;
-    }
-    /* Others are quicker each time, or the kernel says "ready" and "not yet" in
-     * one breath: let the rest of the world run, and the deadline be looked
-     * at. */
-    pirn_waker_wake_by_ref(cx->waker);
-    return PIRN_PENDING;
-}
-
-void pirn__io_waiter_leave(pirn_io_waiter *waiter)
-{
-    struct pirn__io *io = waiter->io_;
-    struct pirn__io_line *line;
-    pirn_waker own, next;
-    uint8_t state;
-
-    if (!waiter->entered_)
-        return;
-    line = line_of(io, waiter->direction_);
-    pirn__lock(&io->lock);
-    state = pirn__io_waiter_state(waiter);
-    if (state == PIRN__WAITER_QUEUED)
-        pirn__list_remove(&waiter->link_);
-    else if (state == PIRN__WAITER_WOKEN)
-        line->woken--;
-    pirn__io_waiter_set(waiter, PIRN__WAITER_OUT);
-    own = pirn_waker_take(&waiter->waker_);
-    publish_length_locked(line);
-    next = wake_first_locked(io, waiter->direction_);
-    pirn__unlock(&io->lock);
-    waiter->entered_ = false;
-    pirn_waker_drop(own);
-    pirn_waker_wake(next);
 }
 
 /* Events. */
@@ -634,8 +308,8 @@ void pirn__io_event(struct pirn__io *io, uint32_t events)
 
     pirn__readiness_add(&io->readiness, bits);
     pirn__lock(&io->lock);
-    reader = wake_first_locked(io, PIRN_READABLE);
-    writer = wake_first_locked(io, PIRN_WRITABLE);
+    reader = pirn__io_call_up_locked(io, PIRN_READABLE);
+    writer = pirn__io_call_up_locked(io, PIRN_WRITABLE);
     pirn__unlock(&io->lock);
     pirn_waker_wake(reader);
     pirn_waker_wake(writer);

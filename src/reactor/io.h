@@ -13,15 +13,13 @@
  * somebody first has to wait.  Unbound, plain threads wait on the descriptor
  * itself; the first task that has to wait binds it.
  *
- * Waiters stand in two lines, one a direction.  An event wakes the first of the
- * line, which leaves the line and is then WOKEN: it tries its system call, and
- * when it ends, or is dropped, it wakes the next if readiness remains.  The
- * invariant, under the lock:
+ * Waiters stand in two lines, one a direction; see line.h.  The invariant, under
+ * the lock:
  *
  *     a line with waiters and readiness has one WOKEN
  *
  * (or an event is on its way to the lock).  So nobody needs to be told twice,
- * nobody overtakes, and readiness is never left lying.
+ * and readiness is never left lying.
  *
  * Lock order: io, then reactor.  Under the lock of an io stand epoll_ctl calls,
  * which can only wait for the kernel's own short lock of the set.
@@ -33,6 +31,7 @@
 
 #include "base/atomic.h"
 #include "reactor/gate.h"
+#include "reactor/line.h"
 #include "reactor/readiness.h"
 
 struct pirn__home;
@@ -47,14 +46,6 @@ struct pirn__io_ops {
     void (*name)(struct pirn__io *io, pirn_text *out);
 };
 
-/* One direction. */
-struct pirn__io_line {
-    pirn_link waiters;            /* io lock; first come first */
-    uint32_t woken;               /* io lock; out of line, about to try */
-    PIRN_ATOMIC(uint32_t) length; /* written under the io lock: line and woken;
-                                     read as a hint by who would overtake */
-};
-
 struct pirn__io {
     PIRN_ATOMIC(uint32_t) handles;
     PIRN_ATOMIC(uint32_t) refs;
@@ -66,7 +57,7 @@ struct pirn__io {
     bool gone;         /* lock: the descriptor is closed or released */
     pirn_lock lock;
     struct pirn__readiness readiness;
-    struct pirn__io_line lines[2];
+    struct pirn__line lines[2]; /* see pirn__io_line() */
     pirn_link closers; /* lock: wait for `gone` */
     struct pirn__reactor *reactor; /* lock: NULL when unbound */
     pirn_link bound_link;          /* the reactor's lock */
@@ -78,6 +69,12 @@ struct pirn__io {
 };
 
 enum { PIRN__IO_NO_SLOT = INT32_MAX };
+
+static inline struct pirn__line *pirn__io_line(struct pirn__io *io,
+                                               unsigned direction)
+{
+    return &io->lines[direction == PIRN_WRITABLE];
+}
 
 /* One system call on a descriptor. */
 struct pirn__io_call {
@@ -151,31 +148,33 @@ ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
  * direction. */
 void pirn__io_ask(struct pirn__io *io, unsigned direction);
 
-/* Waiting. */
+/* Waiting; in waiter.c. */
 
-void pirn__io_waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
-                          enum pirn_interest direction);
+void pirn__waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
+                       enum pirn_interest direction);
 
 /* PIRN_PENDING: in line.  PIRN_READY: *rc is 0, worth a try, or says why there
  * will be none. */
-enum pirn_poll pirn__io_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
-                                   int *rc);
+enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
+                                       int *rc);
 
 /* Try `call` until it does not block, or wait: PIRN_READY with its result.  The
  * waiter keeps its place for further calls of the same operation. */
-enum pirn_poll pirn__io_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
-                                  const struct pirn__io_call *call,
-                                  ssize_t *result);
+enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
+                                      const struct pirn__io_call *call,
+                                      ssize_t *result);
 
 /* The operation has ended, one way or the other: out of line, and what it did
  * not use goes to the next. */
-void pirn__io_waiter_leave(pirn_io_waiter *waiter);
+void pirn__waiter_leave(pirn_io_waiter *waiter);
 
 /* For describe: what is done, and to what. */
 void pirn__io_describe(struct pirn__io *io, const char *verb, pirn_text *out);
 
-/* Wake the first of a line if there is reason to. */
-void pirn__io_pass_on(struct pirn__io *io, unsigned direction);
+/* Restore the invariant of a line: the waker of the first, if it should try
+ * now, else the empty one. */
+PIRN_MUST_CHECK pirn_waker pirn__io_call_up_locked(struct pirn__io *io,
+                                                   unsigned direction);
 
 /* For the reactor. */
 
@@ -196,27 +195,5 @@ void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out);
 /* Wake everybody in a list that is guarded by the lock of `io`; afterwards they
  * are in state `state`. */
 void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state);
-
-/* Changed only under the lock; who finds its own waiter WOKEN without the lock
- * may rely on it, for nobody else takes that state away. */
-enum pirn__io_waiter_state {
-    PIRN__WAITER_OUT,    /* in no line */
-    PIRN__WAITER_QUEUED, /* in line, or in a list that is being woken */
-    PIRN__WAITER_WOKEN,  /* out of line; has to try or to pass on */
-    PIRN__WAITER_ENDED,  /* its runtime has ended */
-};
-
-static inline uint8_t pirn__io_waiter_state(const pirn_io_waiter *waiter)
-{
-    /* acquire [io.waiter]: pairs with pirn__io_waiter_set(). */
-    return pirn__load(&waiter->state_, acquire);
-}
-
-static inline void pirn__io_waiter_set(pirn_io_waiter *waiter, uint8_t state)
-{
-    /* release [io.waiter]: the readiness for which it is woken is seen by who
-     * sees that it is. */
-    pirn__store(&waiter->state_, state, release);
-}
 
 #endif /* PIRN_REACTOR_IO_H */

@@ -3,6 +3,8 @@
  * does to the readiness.  Futures are polled by hand and the reactor is turned
  * by hand: no runtime, no second thread.
  */
+#include <sys/epoll.h>
+
 #include "engine/reactor_fixture.h"
 #include "reactor/io.h"
 
@@ -50,9 +52,9 @@ static enum pirn_poll read_poll(pirn_future *self, pirn_cx *cx)
     struct read_op *op = PIRN_CONTAINER_OF(self, struct read_op, future);
     const struct pirn__io_call call = {call_read, op, op->wanted};
 
-    if (pirn__io_poll_call(&op->waiter, cx, &call, &op->n) == PIRN_PENDING)
+    if (pirn__waiter_poll_call(&op->waiter, cx, &call, &op->n) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
     return PIRN_READY;
 }
 
@@ -60,7 +62,7 @@ static void read_drop(pirn_future *self)
 {
     struct read_op *op = PIRN_CONTAINER_OF(self, struct read_op, future);
 
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
 }
 
 static const pirn_future_ops read_ops = {.poll = read_poll, .drop = read_drop};
@@ -69,7 +71,7 @@ static void read_init(struct read_op *op, struct pirn__io *io, size_t wanted)
 {
     *op = (struct read_op){.future = {&read_ops}, .wanted = wanted};
     op->poller.future = &op->future;
-    pirn__io_waiter_init(&op->waiter, io, PIRN_READABLE);
+    pirn__waiter_init(&op->waiter, io, PIRN_READABLE);
 }
 
 static enum pirn_poll read_step(struct read_op *op)
@@ -262,7 +264,7 @@ static ssize_t call_with_event_inside(int fd, void *arg)
 
     (void)fd;
     if (late->calls++ == 0)
-        pirn__io_event(late->io, 1 /* EPOLLIN */);
+        pirn__io_event(late->io, EPOLLIN);
     return late->calls == 1 ? -EAGAIN : 7;
 }
 
@@ -295,11 +297,11 @@ TEST(io_event_during_call_is_not_erased)
         pirn_future_drop(&line.ops[i].future);
     late.io = line.io;
     pirn__readiness_add(&line.io->readiness, PIRN__READY_READ);
-    pirn__io_waiter_init(&waiter, line.io, PIRN_READABLE);
-    EXPECT_EQ(PIRN_READY, pirn__io_poll_call(&waiter, &cx, &call, &n));
+    pirn__waiter_init(&waiter, line.io, PIRN_READABLE);
+    EXPECT_EQ(PIRN_READY, pirn__waiter_poll_call(&waiter, &cx, &call, &n));
     EXPECT_EQ(7, n);
     EXPECT_EQ(2, late.calls);
-    pirn__io_waiter_leave(&waiter);
+    pirn__waiter_leave(&waiter);
     line_close(&line);
 }
 
@@ -309,7 +311,7 @@ static ssize_t call_liar(int fd, void *arg)
 
     (void)fd;
     late->calls++;
-    pirn__io_event(late->io, 1 /* EPOLLIN */);
+    pirn__io_event(late->io, EPOLLIN);
     return -EAGAIN;
 }
 
@@ -334,11 +336,11 @@ TEST(io_contradicting_kernel_ends_poll_with_a_wake)
         pirn_future_drop(&line.ops[i].future);
     late.io = line.io;
     pirn__readiness_add(&line.io->readiness, PIRN__READY_READ);
-    pirn__io_waiter_init(&waiter, line.io, PIRN_READABLE);
-    EXPECT_EQ(PIRN_PENDING, pirn__io_poll_call(&waiter, &cx, &call, &n));
+    pirn__waiter_init(&waiter, line.io, PIRN_READABLE);
+    EXPECT_EQ(PIRN_PENDING, pirn__waiter_poll_call(&waiter, &cx, &call, &n));
     EXPECT_EQ(1, poller_wakes(&poller));
     EXPECT_LE(late.calls, 8);
-    pirn__io_waiter_leave(&waiter);
+    pirn__waiter_leave(&waiter);
     line_close(&line);
 }
 
@@ -455,6 +457,76 @@ TEST(io_reactor_shutdown_answers_waiters_and_unbinds)
     EXPECT_EQ(PIRN_READY, read_step(&late));
     EXPECT_EQ(PIRN_ENORUNTIME, late.n);
     line_close(&line);
+}
+
+/* Goal: a plain thread that waits on the descriptor itself is told to look
+ * again when a reactor takes over.
+ * Method: a poll as of a plain thread, then one of a task. */
+TEST(io_binding_wakes_who_waited_alone)
+{
+    struct reactor_fixture fixture;
+    struct pirn__turn alone = {.parker = pirn__parker_of(pirn__local())};
+    struct pirn__turn bound = {.budget = 100};
+    struct read_op ops[2];
+    struct pirn__io *io;
+    int fds[2];
+
+    open_pipe(fds);
+    io = open_io(fds[0], PIRN__FD_PIPE, PIRN__READY_READ);
+    fixture_open(&fixture);
+    bound.home = &fixture.home;
+    for (int i = 0; i < 2; i++) {
+        const pirn_waker waker = {&ops[i].poller, &poller_waker_ops};
+        pirn_cx cx = {.waker = &waker, .turn_ = i == 0 ? &alone : &bound};
+
+        read_init(&ops[i], io, 1);
+        EXPECT_EQ(PIRN_PENDING, pirn_future_poll(&ops[i].future, &cx));
+    }
+    EXPECT_EQ(1, poller_wakes(&ops[0].poller));
+    EXPECT_EQ(0, poller_wakes(&ops[1].poller));
+    put_byte(fds[1]);
+    put_byte(fds[1]);
+    EXPECT_EQ(1, fixture_turn(&fixture));
+    EXPECT_EQ(1, poller_wakes(&ops[1].poller));
+    EXPECT_EQ(PIRN_PENDING, read_step(&ops[0]));
+    EXPECT_EQ(PIRN_READY, read_step(&ops[1]));
+    EXPECT_EQ(2, poller_wakes(&ops[0].poller));
+    EXPECT_EQ(PIRN_READY, read_step(&ops[0]));
+    pirn__io_close(io);
+    close(fds[1]);
+    fixture_close(&fixture);
+}
+
+/* Goal: each event of the kernel means what readiness.h says, and the peer's
+ * end of stream is no more than readable.
+ * Method: deliver each alone. */
+TEST(io_events_map_to_readiness)
+{
+    const struct {
+        uint32_t events;
+        unsigned bits;
+    } rows[] = {
+        {EPOLLIN, PIRN__READY_READ},
+        {EPOLLOUT, PIRN__READY_WRITE},
+        {EPOLLRDHUP, PIRN__READY_READ | PIRN__READY_ENDED},
+        {EPOLLPRI, PIRN__READY_READ | PIRN__READY_URGENT},
+        {EPOLLHUP,
+         PIRN__READY_READ | PIRN__READY_WRITE | PIRN__READY_HUNG_UP},
+        {EPOLLERR, PIRN__READY_READ | PIRN__READY_WRITE | PIRN__READY_FAILED},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pirn__io *io;
+        int fds[2];
+
+        open_pipe(fds);
+        io = open_io(fds[0], PIRN__FD_PIPE, 0);
+        pirn__io_event(io, rows[i].events);
+        EXPECT_EQ(PIRN__READY_TICK | rows[i].bits,
+                  pirn__readiness_get(&io->readiness));
+        pirn__io_close(io);
+        close(fds[1]);
+    }
 }
 
 /* Failing system calls. */

@@ -479,10 +479,8 @@ static bool dispatch(struct pirn__reactor *reactor,
         harvest->woken = true;
         return false;
     }
-    if (event->data.u64 == TOKEN_TIMER) {
-        reactor->timer_ns = UINT64_MAX;
+    if (event->data.u64 == TOKEN_TIMER)
         return false;
-    }
     pirn__lock(&reactor->lock);
     target = resolve_locked(reactor, event->data.u64);
     pirn__unlock(&reactor->lock);

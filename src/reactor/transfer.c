@@ -24,9 +24,9 @@ static enum pirn_poll transfer_poll(pirn_future *self, pirn_cx *cx)
 
     if (!pirn_coop_spend(cx))
         return PIRN_PENDING;
-    if (pirn__io_poll_call(&op->waiter, cx, op->call, &op->n) == PIRN_PENDING)
+    if (pirn__waiter_poll_call(&op->waiter, cx, op->call, &op->n) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
     return PIRN_READY;
 }
 
@@ -34,7 +34,7 @@ static void transfer_drop(pirn_future *self)
 {
     struct transfer *op = PIRN_CONTAINER_OF(self, struct transfer, future);
 
-    pirn__io_waiter_leave(&op->waiter);
+    pirn__waiter_leave(&op->waiter);
 }
 
 static void transfer_describe(const pirn_future *self, pirn_text *out)
@@ -70,7 +70,7 @@ wait_and_call(struct pirn__io *io, enum pirn_interest direction,
     struct transfer op = {.future = {&transfer_ops}, .call = call};
     int rc;
 
-    pirn__io_waiter_init(&op.waiter, io, direction);
+    pirn__waiter_init(&op.waiter, io, direction);
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.n;
 }

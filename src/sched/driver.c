@@ -42,6 +42,9 @@ enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt)
 
 static void tell_driver(struct pirn_runtime *rt)
 {
+    /* The descriptor would wake the parent's driver. */
+    if (pirn__home_is_forked(&rt->home))
+        return;
     /* acq_rel [runtime.sleeping]: release publishes what the caller wants seen
      * to the driver's next swap; of several wakers one writes. */
     if (pirn__swap(&rt->sleeping, PIRN__DRIVER_TOLD, acq_rel) !=
@@ -94,9 +97,20 @@ void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
 
 /* Running. */
 
+static void count_up(pirn__seat_counter *counter)
+{
+    /* relaxed: a statistic, which only the seat writes. */
+    uint64_t before = pirn__load(counter, relaxed);
+
+    /* relaxed: as above. */
+    pirn__store(counter, before + 1, relaxed);
+}
+
 static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
 {
     struct pirn__task *task = rt->lifo;
+    /* relaxed: only the seat writes it. */
+    uint64_t polls = pirn__load(&rt->polls, relaxed);
     pirn_slink *link;
 
     *from_lifo = task != NULL && rt->lifo_runs < PIRN__LIFO_RUNS;
@@ -106,8 +120,7 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
         return task;
     }
     rt->lifo_runs = 0;
-    if (rt->polls % PIRN__INBOX_INTERVAL == 0 ||
-        pirn__queue_empty(&rt->ready))
+    if (polls % PIRN__INBOX_INTERVAL == 0 || pirn__queue_empty(&rt->ready))
         pirn__inbox_take(&rt->inbox, &rt->ready);
     link = pirn__queue_pop(&rt->ready);
     if (link != NULL)
@@ -123,11 +136,11 @@ static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
      * each other cannot run for ever. */
     if (!from_lifo)
         rt->turn.budget = PIRN__COOP_BUDGET;
-    rt->polls++;
+    count_up(&rt->polls);
     if (pirn__task_run(task, &rt->turn, &rt->cache) == PIRN__WAKE_NONE)
         return;
     if (rt->turn.deferred) {
-        rt->deferrals++;
+        count_up(&rt->deferrals);
         pirn__queue_push(&rt->deferred, &task->cell.link);
     } else {
         pirn__queue_push(&rt->ready, &task->cell.link);
@@ -144,7 +157,9 @@ static size_t run_ready(struct pirn_runtime *rt)
 
     local->turn = &rt->turn;
     pirn__no_suspend_begin(local);
-    while (polls < PIRN__EVENT_INTERVAL) {
+    /* A driver that was given up and comes back resumes nobody. */
+    while (polls < PIRN__EVENT_INTERVAL &&
+           pirn__runtime_phase(rt) != PIRN__PHASE_ABANDONED) {
         struct pirn__task *task = next_task(rt, &from_lifo);
 
         if (task == NULL)
@@ -202,7 +217,7 @@ static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)
     (void)pirn__reactor_poll(rt->home.reactor, until);
     if (sleeps)
         end_sleep(rt);
-    rt->turns++;
+    count_up(&rt->turns);
 }
 
 static void fire_timers(struct pirn_runtime *rt)

@@ -4,7 +4,7 @@
  * Everything runs on one thread by turns of a host, on a paused clock where
  * time matters, so that the order written down is the only one.
  */
-#include <pirn/future.h>
+#include "sched/runtime.h"
 
 #include "sched/runtime_test.h"
 
@@ -217,8 +217,7 @@ TEST(driver_yield_lets_the_others_run)
 {
     pirn_runtime *rt = runtime_new();
     struct diary diary = {.rt = rt};
-    struct writer writers[3] = {
-        {&diary, 'a'}, {&diary, 'b'}, {&diary, 'c'}};
+    struct writer writers[3] = {{&diary, 'a'}, {&diary, 'b'}, {&diary, 'c'}};
 
     for (int i = 0; i < 3; i++)
         go(rt, write_and_yield, &writers[i]);
@@ -389,7 +388,38 @@ TEST(driver_wakes_during_a_poll_make_one_run)
     runtime_end(rt);
 }
 
-static int keep_waker_until_done(void *arg)
+static void call_driver(void *arg, size_t index)
+{
+    pirn_runtime *rt = arg;
+
+    (void)index;
+    pirn__driver_wake(&rt->home);
+}
+
+/* Goal: a driver that is called while it is awake does not go to sleep next,
+ * although it finds nothing to do: the caller may have changed something that
+ * only the driver's own caller looks at.
+ * Method: call it between two turns, of which the second would sleep for ever;
+ * the call is spent then, and one by the driver itself is none. */
+TEST(driver_called_while_awake_does_not_sleep)
+{
+    pirn_runtime *rt = runtime_new();
+    struct pirn__home *outer;
+    pirn_runtime_info info;
+
+    pirn__driver_enter(rt, &outer);
+    EXPECT_EQ(0, pirn__driver_turn(rt, PIRN_EXPIRED));
+    on_another_thread(call_driver, rt);
+    EXPECT_EQ(0, pirn__driver_turn(rt, PIRN_NEVER));
+    call_driver(rt, 0);
+    EXPECT_EQ(0, pirn__driver_turn(rt, pirn_after_us(50)));
+    pirn__driver_leave(rt, outer);
+    pirn_runtime_get_info(rt, &info);
+    EXPECT_EQ(0, info.wakes);
+    runtime_end(rt);
+}
+
+static int yield_once(void *arg)
 {
     (void)arg;
     return pirn_yield();
@@ -404,7 +434,7 @@ TEST(driver_counters_tell_what_happened)
     int polls;
 
     for (int i = 0; i < 3; i++)
-        go(rt, keep_waker_until_done, NULL);
+        go(rt, yield_once, NULL);
     pirn_runtime_get_info(rt, &info);
     EXPECT_EQ(3, info.tasks);
     EXPECT_EQ(3, info.spawned);

@@ -52,12 +52,11 @@ static void leave_seat(struct pirn_runtime *rt, struct pirn__home *outer)
 }
 
 /* Sit down; the seat keeps the memory. */
-static int take_seat(struct pirn_runtime *rt, bool bind,
+static int take_seat(struct pirn_runtime *rt,
+                     const struct pirn__seat_request *request,
                      struct pirn__home **outer)
 {
-    struct pirn__seat_request request = {.bind = bind,
-                                         .deadline = PIRN_NEVER};
-    int rc = pirn__seat_take(&rt->seat, &rt->home, &request);
+    int rc = pirn__seat_take(&rt->seat, &rt->home, request);
 
     if (rc < 0)
         return rc;
@@ -68,6 +67,8 @@ static int take_seat(struct pirn_runtime *rt, bool bind,
 
 int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
 {
+    const struct pirn__seat_request request = {.bind = true,
+                                               .deadline = PIRN_NEVER};
     struct pirn__home *outer;
     size_t polls = 0;
     int rc;
@@ -78,7 +79,7 @@ int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
     if (rc == 0 && rt->pool != NULL)
         rc = -EPERM;
     if (rc == 0)
-        rc = take_seat(rt, true, &outer);
+        rc = take_seat(rt, &request, &outer);
     if (rc < 0)
         return rc;
     do {
@@ -126,8 +127,9 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
         if (rc != -EINPROGRESS)
             break;
         woken = !pirn__parker_drive_begin(parker, &rt->home);
-        (void)pirn__driver_turn(rt, woken || turn.deferred ? PIRN_EXPIRED
-                                                           : deadline);
+        (void)pirn__driver_turn(rt, woken || turn.deferred
+                                        ? PIRN_EXPIRED
+                                        : pirn__deadline_to_system(deadline));
         woken = woken ? pirn__parker_consume(parker)
                       : pirn__parker_drive_end(parker);
         woken = woken || turn.deferred;
@@ -143,6 +145,9 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
 
 int pirn_block_on(pirn_runtime *rt, pirn_future *future, pirn_deadline deadline)
 {
+    /* A waiting thread that drives may take its time to get up. */
+    const struct pirn__seat_request request = {
+        .deadline = pirn__deadline_to_system(deadline)};
     struct pirn__parker *parker;
     struct pirn__home *outer;
     int rc = rt == NULL ? -EINVAL : may_drive(rt);
@@ -155,7 +160,7 @@ int pirn_block_on(pirn_runtime *rt, pirn_future *future, pirn_deadline deadline)
     if (rc == 0 && rt->pool != NULL)
         return pirn__pool_block_on(rt, future, parker, deadline);
     if (rc == 0)
-        rc = take_seat(rt, false, &outer);
+        rc = take_seat(rt, &request, &outer);
     if (rc < 0) {
         pirn_future_drop(future);
         return rc;
@@ -179,7 +184,7 @@ static void drive_as_waiter(struct pirn_runtime *rt,
            !pirn_deadline_expired(deadline)) {
         if (!pirn__parker_drive_begin(parker, &rt->home))
             break;
-        (void)pirn__driver_turn(rt, deadline);
+        (void)pirn__driver_turn(rt, pirn__deadline_to_system(deadline));
         unparked = pirn__parker_drive_end(parker);
     }
     pirn__parker_drive_over(parker);
@@ -192,11 +197,15 @@ void pirn__host_drive_or_park(struct pirn__home *home,
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
+    if (pirn__home_is_forked(home)) {
+        pirn__parker_park(parker, pirn__deadline_to_system(deadline));
+        return;
+    }
     if (pirn__runtime_phase(rt) == PIRN__PHASE_OPEN &&
         pirn__seat_try_waiter(&rt->seat, parker)) {
         drive_as_waiter(rt, parker, deadline);
         return;
     }
-    pirn__parker_park(parker, deadline);
+    pirn__parker_park(parker, pirn__deadline_to_system(deadline));
     pirn__seat_leave_waiters(&rt->seat, parker);
 }

@@ -114,7 +114,7 @@ static void expect_block_on_works(void *arg, size_t index)
 }
 
 /* Goal: turn binds the runtime to its thread; block_on does not.
- * Method: block on two threads, then turn on one, then try both on the other. */
+ * Method: block on two threads, then turn on one and try both on the other. */
 TEST(host_turn_binds_and_block_on_does_not)
 {
     pirn_runtime *rt = runtime_new();
@@ -234,13 +234,13 @@ TEST(host_next_deadline_follows_the_timers)
     pirn_sleep_init(&sleeps[0], hour);
     pirn_sleep_init(&sleeps[1], soon);
     EXPECT_EQ(UINT64_MAX, pirn_runtime_next_deadline(rt).ns);
-    EXPECT_EQ(0, pirn_spawn(&sleeps[0].future, sizeof sleeps[0], &options,
-                            NULL));
+    EXPECT_EQ(0,
+              pirn_spawn(&sleeps[0].future, sizeof sleeps[0], &options, NULL));
     turn(rt);
     EXPECT_LE(pirn_runtime_next_deadline(rt).ns, hour.ns);
     EXPECT_GE(pirn_runtime_next_deadline(rt).ns, soon.ns);
-    EXPECT_EQ(0, pirn_spawn(&sleeps[1].future, sizeof sleeps[1], &options,
-                            NULL));
+    EXPECT_EQ(0,
+              pirn_spawn(&sleeps[1].future, sizeof sleeps[1], &options, NULL));
     turn(rt);
     EXPECT_LE(pirn_runtime_next_deadline(rt).ns, soon.ns);
     EXPECT_GE(pirn_runtime_next_deadline(rt).ns, 1);
@@ -622,8 +622,8 @@ static void advance_two_hours(void *arg, size_t index)
 
     (void)index;
     wait_until_armed(alarm->rt);
-    EXPECT_EQ(0, pirn_runtime_clock_advance(
-                     alarm->rt, UINT64_C(7200) * 1000 * 1000 * 1000));
+    EXPECT_EQ(0, pirn_runtime_clock_advance(alarm->rt, UINT64_C(7200) * 1000 *
+                                                           1000 * 1000));
 }
 
 static void expect_alarm(crew_fn *interrupt, bool paused)

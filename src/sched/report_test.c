@@ -39,8 +39,8 @@ static void expect_word(const char *text, const char *word)
 TEST(report_text_says_everything)
 {
     static const char *const words[] = {
-        "101", "102",  "103",  "104",       "105",    "106",
-        "107", "108",  "109",  "110",       "NOT",    "slow",
+        "101",       "102",    "103",        "104",     "105",    "106",
+        "107",       "108",    "109",        "110",     "NOT",    "slow",
         "main.c:12", "read 7", "other.c:34", "running", "waiting"};
     pirn_report report = full_report();
     char text[2048];
@@ -101,8 +101,7 @@ TEST(report_text_names_all_tasks)
         memset(report.tasks[i].site, 's', PIRN_WAIT_SIZE - 1);
         memset(report.tasks[i].waits_for, 'w', PIRN_WAIT_SIZE - 1);
     }
-    EXPECT_LE(pirn_report_format(&report, text, sizeof text),
-              sizeof text - 1);
+    EXPECT_LE(pirn_report_format(&report, text, sizeof text), sizeof text - 1);
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     EXPECT_GE(lines, PIRN_REPORT_TASKS);

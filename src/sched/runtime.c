@@ -330,10 +330,13 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     pirn__slabs_stats(&rt->slabs, &slabs);
     out->tasks = counts.live;
     out->spawned = counts.spawned;
-    out->polls = rt->polls;
-    out->turns = rt->turns;
-    out->deferred = rt->deferrals;
     out->timers = pirn__timers_count(&rt->timers);
+    /* relaxed: a statistic. */
+    out->polls = pirn__load(&rt->polls, relaxed);
+    /* relaxed: a statistic. */
+    out->turns = pirn__load(&rt->turns, relaxed);
+    /* relaxed: a statistic. */
+    out->deferred = pirn__load(&rt->deferrals, relaxed);
     /* relaxed: a statistic. */
     out->wakes = pirn__load(&rt->wakes, relaxed);
     /* relaxed: a statistic. */

@@ -49,6 +49,9 @@ enum pirn__driver_sleep {
     PIRN__DRIVER_TOLD, /* woken since it last was ASLEEP */
 };
 
+/* Written by the seat; anybody may look. */
+typedef PIRN_ATOMIC(uint64_t) pirn__seat_counter;
+
 struct pirn_runtime {
     struct pirn__home home; /* first */
     pirn_alloc alloc;
@@ -83,9 +86,9 @@ struct pirn_runtime {
     struct pirn__task *lifo;
     uint32_t lifo_runs;
     struct pirn__turn turn;
-    uint64_t polls;
-    uint64_t turns;
-    uint64_t deferrals;
+    pirn__seat_counter polls;
+    pirn__seat_counter turns;
+    pirn__seat_counter deferrals;
 
     /* Shutdown. */
     PIRN_ATOMIC(uint32_t) phase; /* enum pirn__phase */

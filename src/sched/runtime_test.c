@@ -39,10 +39,9 @@ TEST(runtime_options_out_of_range_are_refused)
     half.give = NULL;
     expect_refused(&(pirn_runtime_options){.alloc = &half});
     expect_refused(&(pirn_runtime_options){.stack_size_bytes = 1});
+    expect_refused(&(pirn_runtime_options){.stack_size_bytes = 16 * 1024 - 1});
     expect_refused(
-        &(pirn_runtime_options){.stack_size_bytes = 16 * 1024 - 1});
-    expect_refused(&(pirn_runtime_options){
-        .stack_size_bytes = ((size_t)1 << 30) + 1});
+        &(pirn_runtime_options){.stack_size_bytes = ((size_t)1 << 30) + 1});
     expect_refused(&(pirn_runtime_options){.blocking_threads = 4097});
 
     EXPECT_EQ(0, pirn_runtime_new(
@@ -50,10 +49,9 @@ TEST(runtime_options_out_of_range_are_refused)
                                              .blocking_threads = 4096},
                      &rt));
     runtime_end(rt);
-    EXPECT_EQ(0, pirn_runtime_new(
-                     &(pirn_runtime_options){.stack_size_bytes =
-                                                 (size_t)1 << 30},
-                     &rt));
+    EXPECT_EQ(0, pirn_runtime_new(&(pirn_runtime_options){.stack_size_bytes =
+                                                              (size_t)1 << 30},
+                                  &rt));
     runtime_end(rt);
 }
 
@@ -183,27 +181,27 @@ TEST(runtime_unref_without_shutdown_drops_everything)
     EXPECT_EQ(1, tally_of(&meter.dones));
 }
 
-static int unref_other_runtime(void *arg)
+static int unref_inside(void *arg)
 {
-    struct meter *meter = arg;
-    pirn_runtime *other = runtime_on(meter);
-
-    spawn_probe(other, step_never, NULL, NULL);
-    pirn_runtime_unref(other);
+    pirn_runtime_unref(arg);
     return 0;
 }
 
-/* Goal: inside a task the last reference to another runtime may be given up.
- * Method: a fiber makes one, spawns there, and unrefs. */
-TEST(runtime_unref_inside_a_task_of_another_runtime)
+static void unref_in_a_task(void *arg)
 {
-    struct meter meter;
     pirn_runtime *rt = runtime_new();
 
-    meter_init(&meter);
-    EXPECT_EQ(0, join_and_unref(go_task(rt, unref_other_runtime, &meter)));
-    EXPECT_EQ(1, tally_of(&meter.dones));
-    runtime_end(rt);
+    (void)arg;
+    go(rt, unref_inside, rt);
+    turn(rt);
+}
+
+/* Goal: a task that gives up the last reference to its own runtime breaks a
+ * rule, and the message names it.
+ * Method: a death test. */
+TEST(runtime_last_unref_inside_its_task_is_fatal)
+{
+    EXPECT_DEATH(unref_in_a_task, NULL, "last reference to a runtime");
 }
 
 /* Goal: the test clock answers nonsense with a code, stands still when paused,

@@ -147,31 +147,44 @@ void pirn__seat_wake_waiters(struct pirn__seat *seat)
     }
 }
 
+/* The parked waiter that should take over, or the empty waker. */
+static pirn_waker successor_locked(const struct pirn__seat *seat)
+{
+    struct pirn__parker *next;
+
+    if (seat->state != PIRN__SEAT_FREE || seat->hosts_waiting > 0 ||
+        seat->bound != NULL || pirn__list_empty(&seat->waiters))
+        return (pirn_waker){0};
+    next = PIRN_CONTAINER_OF(seat->waiters.next_, struct pirn__parker,
+                             seat_link);
+    /* Its thread may leave the list and end once the lock is free. */
+    return pirn__parker_waker(next);
+}
+
 void pirn__seat_leave_waiters(struct pirn__seat *seat,
                               struct pirn__parker *parker)
 {
+    pirn_waker waker;
+
     pirn__lock(&seat->lock);
     pirn__list_remove(&parker->seat_link);
+    /* It may have been woken to take over and at the same time for its own
+     * reason, and then will not come back. */
+    waker = successor_locked(seat);
     pirn__unlock(&seat->lock);
+    pirn_waker_wake(waker);
 }
 
 void pirn__seat_leave(struct pirn__seat *seat)
 {
-    struct pirn__parker *next = NULL;
-    pirn_waker waker = {0};
+    pirn_waker waker;
     bool hosts;
 
     pirn__lock(&seat->lock);
     PIRN_ASSERT(seat->state != PIRN__SEAT_FREE);
     seat->state = PIRN__SEAT_FREE;
     hosts = seat->hosts_waiting > 0;
-    if (!hosts && seat->bound == NULL &&
-        !pirn__list_empty(&seat->waiters)) {
-        next = PIRN_CONTAINER_OF(seat->waiters.next_, struct pirn__parker,
-                                 seat_link);
-        /* Its thread may leave the list and end once the lock is free. */
-        waker = pirn__parker_waker(next);
-    }
+    waker = successor_locked(seat);
     /* release [seat.change]: what this driver did is seen by the next. */
     pirn__add(&seat->change, 1, release);
     pirn__unlock(&seat->lock);

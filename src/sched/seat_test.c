@@ -30,8 +30,7 @@ static void room_init(struct room *room)
 
 static int sit(struct room *room, bool bind)
 {
-    struct pirn__seat_request request = {.bind = bind,
-                                         .deadline = PIRN_NEVER};
+    struct pirn__seat_request request = {.bind = bind, .deadline = PIRN_NEVER};
 
     return pirn__seat_take(&room->seat, &room->home, &request);
 }

@@ -30,6 +30,7 @@
 #include "sched/worker.h"
 #include "sys/fork.h"
 #include "sys/sys.h"
+#include "task/await.h"
 #include "task/task.h"
 
 enum { SHUTDOWN_GRACE_NS = 50 * 1000 * 1000 };
@@ -157,14 +158,6 @@ static void note_task(struct pirn__task *task, void *arg)
     pirn_future_describe(pirn__task_future(task), &text);
 }
 
-/* On many workers: only one that is queued or waits may be looked at, under
- * the claim of the abort that comes next; so only its name is noted. */
-static void note_waiting(struct pirn__task *task, void *arg)
-{
-    if ((pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) == 0)
-        (void)add_entry(arg, task);
-}
-
 /* Abort. */
 
 static void abort_task(struct pirn__task *task, void *arg)
@@ -249,17 +242,29 @@ static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
     release(rt, report);
 }
 
+static bool is_running(struct pirn__task *task)
+{
+    return (pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) != 0;
+}
+
 static void note_if_running(struct pirn__task *task, void *arg)
 {
     pirn_report *report = arg;
     pirn_report_task *entry;
 
-    if ((pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) == 0)
+    if (!is_running(task))
         return;
     report->still_running++;
     entry = add_entry(report, task);
     if (entry != NULL)
         entry->running = true;
+}
+
+/* What it waits for only the driver might ask. */
+static void note_if_idle(struct pirn__task *task, void *arg)
+{
+    if (!is_running(task))
+        (void)add_entry(arg, task);
 }
 
 /* The driver does not come back: say what is known and leave it to finish.  It
@@ -271,6 +276,7 @@ static void abandon(struct pirn_runtime *rt)
     pirn_link *link;
 
     pirn__root_visit(rt, note_if_running, report);
+    pirn__root_visit(rt, note_if_idle, report);
     live = count_tasks(rt, report);
     report->aborted += live > 0 ? live - report->still_running : 0;
     for (link = rt->home.participants.next_; link != &rt->home.participants;
@@ -311,10 +317,11 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
             return;
     }
     pirn__driver_enter(rt, &outer);
-    if (abandoned)
-        pirn__shutdown_finish_abandoned(rt);
-    else
+    /* The driver may also have finished before we sat down. */
+    if (!abandoned)
         finish(rt, drain(rt, deadline), &rt->report);
+    else if (pirn__runtime_phase(rt) == PIRN__PHASE_ABANDONED)
+        pirn__shutdown_finish_abandoned(rt);
     pirn__driver_leave(rt, outer);
     pirn__seat_leave(&rt->seat);
 }
@@ -346,7 +353,8 @@ static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
 {
     pirn_deadline grace = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
 
-    pirn__root_visit(rt, note_waiting, report);
+    /* They may be polled this very moment, so only their names are noted. */
+    pirn__root_visit(rt, note_if_idle, report);
     set_phase(rt, PIRN__PHASE_ABORTING);
     pirn__root_visit(rt, abort_task, NULL);
     pirn__pool_stop(rt->pool);
@@ -415,9 +423,9 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
     if (begin(rt)) {
         close_and_cancel(rt);
         if (rt->pool != NULL)
-            run_down_pool(rt, deadline);
+            run_down_pool(rt, pirn__deadline_to_system(deadline));
         else
-            run_down(rt, deadline);
+            run_down(rt, pirn__deadline_to_system(deadline));
     } else {
         wait_until_over(rt);
     }

@@ -2,8 +2,8 @@
 /* src/sched/shutdown_test.c - the end of a runtime: in order, by force, and
  * with a driver that does not come back.
  *
- * "By force" is an expired deadline throughout, so that nothing here waits;
- * tests/stress/shutdown_deadline.c has deadlines that pass.  Blocking jobs are in
+ * "By force" is an expired deadline throughout, so that nothing here waits.
+ * Deadlines that pass are in tests/stress/shutdown_deadline.c, blocking jobs in
  * tests/regress/shutdown_blocked_thread.c.
  */
 #include <pirn/runtime.h>
@@ -47,8 +47,8 @@ static void name_fiber(pirn_runtime *rt, pirn_fiber_fn *fn, void *arg,
     EXPECT_EQ(0, pirn_go_with(fn, arg, &options, out));
 }
 
-static void spawn_named(pirn_runtime *rt, struct probe *probe,
-                        const char *name, pirn_task **out)
+static void spawn_named(pirn_runtime *rt, struct probe *probe, const char *name,
+                        pirn_task **out)
 {
     const pirn_spawn_options options = {.runtime = rt, .name = name};
 

@@ -51,8 +51,10 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
         return PIRN_ESHUTDOWN;
     task = pirn__task_new(&plan);
+    /* It may have ended meanwhile; then there is no memory to be had. */
     if (task == NULL)
-        return -ENOMEM;
+        return pirn__runtime_phase(rt) == PIRN__PHASE_OPEN ? -ENOMEM
+                                                            : PIRN_ESHUTDOWN;
     rc = pirn__group_admit(pirn__root_here(rt), task, &plan);
     if (rc < 0) {
         pirn__task_discard_new(task, &plan);

@@ -123,7 +123,10 @@ void pirn__fault_watch_thread(void)
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack.ss_sp == MAP_FAILED)
         return;
-    if (pthread_setspecific(stack_key, stack.ss_sp) != 0 ||
-        sigaltstack(&stack, NULL) != 0)
+    if (sigaltstack(&stack, NULL) != 0) {
         munmap(stack.ss_sp, FAULT_STACK_SIZE);
+        return;
+    }
+    /* Without the key it stays when the thread ends. */
+    (void)pthread_setspecific(stack_key, stack.ss_sp);
 }

@@ -65,6 +65,7 @@ static struct {
     PIRN_ATOMIC(uint32_t) done;
     int thread_id;
     bool all_blocked;
+    bool faults_open;
     char name[32];
 } seen;
 
@@ -77,6 +78,8 @@ static void report(void *arg)
     seen.all_blocked = sigismember(&mask, SIGTERM) == 1 &&
                        sigismember(&mask, SIGPIPE) == 1 &&
                        sigismember(&mask, SIGUSR1) == 1;
+    seen.faults_open = sigismember(&mask, SIGSEGV) == 0 &&
+                       sigismember(&mask, SIGBUS) == 0;
     pthread_getname_np(pthread_self(), seen.name, sizeof seen.name);
     /* release: the test reads what stands above. */
     pirn__store(&seen.done, *(uint32_t *)arg, release);
@@ -90,8 +93,8 @@ static void wait_until_seen(uint32_t value)
         (void)pirn__sys->futex_wait(&seen.done.v_, 0, after_ns(10 * MS));
 }
 
-/* Goal: a started thread has its name (cut), its argument, no signals, and an
- * id of its own; the starter's mask is what it was.
+/* Goal: a started thread has its name (cut), its argument, no signals but its
+ * own faults, and an id of its own; the starter's mask is what it was.
  * Method: the thread reports. */
 TEST(linux_thread_start_prepares_the_thread)
 {
@@ -106,6 +109,7 @@ TEST(linux_thread_start_prepares_the_thread)
     wait_until_seen(77);
     EXPECT_NE(pirn__sys->thread_id(), seen.thread_id);
     EXPECT(seen.all_blocked);
+    EXPECT(seen.faults_open);
     EXPECT_STR_EQ("a-name-longer-t", seen.name);
     EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
     EXPECT_EQ(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));

@@ -123,11 +123,23 @@ static int make_attributes(pthread_attr_t *attributes)
     return 0;
 }
 
+/* Everything but faults: the kernel kills a thread that blocks its own, past
+ * every handler. */
+static void fill_blocked(sigset_t *set)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+                                 SIGSYS};
+
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(set, faults[i]);
+}
+
 int pirn__linux_thread_start(const char *name, void (*fn)(void *arg), void *arg)
 {
     struct start start = { .fn = fn, .arg = arg };
     pthread_attr_t attributes;
-    sigset_t all, before;
+    sigset_t blocked, before;
     pthread_t thread;
     int error = make_attributes(&attributes);
 
@@ -136,8 +148,8 @@ int pirn__linux_thread_start(const char *name, void (*fn)(void *arg), void *arg)
     strncpy(start.name, name, NAME_MAX_BYTES);
     /* A new thread inherits the mask, so no signal can slip in before the
      * thread blocks them itself. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fill_blocked(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     error = pthread_create(&thread, &attributes, run_thread, &start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);

@@ -31,8 +31,8 @@ struct pirn__sys {
     int (*futex_wait)(uint32_t *word, uint32_t expected,
                       pirn_deadline deadline);
     void (*futex_wake)(uint32_t *word, int count);
-    /* Start a detached thread with all signals blocked; `name` is cut at 15
-     * bytes. */
+    /* Start a detached thread with all signals blocked but those of its own
+     * faults; `name` is cut at 15 bytes. */
     int (*thread_start)(const char *name, void (*fn)(void *arg), void *arg);
     int (*thread_id)(void); /* the kernel's id of this thread */
 

@@ -36,7 +36,7 @@ static void wait_once(struct pirn__local *local, pirn_deadline deadline)
     if (home != NULL && parker->fd_count == 0)
         home->ops->drive_or_park(home, parker, deadline);
     else
-        pirn__parker_park(parker, deadline);
+        pirn__parker_park(parker, pirn__deadline_to_system(deadline));
 }
 
 /* Wait on a plain thread. */

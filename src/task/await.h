@@ -8,6 +8,10 @@
 /* pirn_await() without the check of its arguments. */
 int pirn__await(pirn_future *future, pirn_deadline deadline);
 
+/* clock.c: a time of the clock that is current here, on the system's, by which
+ * threads sleep.  While that clock is paused it is only a guess. */
+pirn_deadline pirn__deadline_to_system(pirn_deadline deadline);
+
 /* 0 if a straight-line call may wait here, else -EDEADLK. */
 int pirn__may_suspend(void);
 

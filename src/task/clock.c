@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "sys/sys.h"
+#include "task/await.h"
 #include "task/home.h"
 #include "task/local.h"
 
@@ -57,4 +58,18 @@ bool pirn_deadline_expired(pirn_deadline deadline)
     if (deadline.ns == UINT64_MAX)
         return false;
     return deadline.ns == 0 || pirn_now_ns() >= deadline.ns;
+}
+
+pirn_deadline pirn__deadline_to_system(pirn_deadline deadline)
+{
+    struct pirn__home *home = pirn__local_home();
+    uint64_t now;
+
+    if (home == NULL || deadline.ns == 0 || deadline.ns == UINT64_MAX)
+        return deadline;
+    now = home->ops->now(home);
+    if (deadline.ns <= now)
+        return PIRN_EXPIRED;
+    return (pirn_deadline){
+        pirn__saturating_add(pirn__sys->clock_ns(), deadline.ns - now)};
 }

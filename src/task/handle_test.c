@@ -3,6 +3,11 @@
  * abort, the output, and facts about the task. */
 #include "task/lab_test.h"
 
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/lock.h"
+
 /* Goal: a task whose handle is given up runs on, to its end.
  * Method: unref before the first run and while it waits. */
 TEST(handle_given_up_leaves_the_task_running)
@@ -351,6 +356,54 @@ TEST(task_bad_outcome_reaches_joiner_or_hook)
     EXPECT(lab_run(&lab));
     EXPECT_EQ(1, cancelled.drops);
     EXPECT_EQ(2, lab.fails);
+    lab_finish(&lab);
+}
+
+/* Somebody who holds the group's lock until the settlement waits for it, gives
+ * the last handle up and lets go. */
+struct hinderer {
+    struct lab *lab;
+    pirn_task *task;
+    PIRN_ATOMIC(int) locked;
+};
+
+static void *hinder(void *arg)
+{
+    struct hinderer *hinderer = arg;
+    pirn_lock *lock = &hinderer->lab->group.lock;
+
+    pirn__lock(lock);
+    /* release [handle_test.locked]: the task may run. */
+    pirn__store(&hinderer->locked, 1, release);
+    /* relaxed: only whether somebody waits.  Ends: the settlement comes. */
+    while (pirn__load(&lock->word_, relaxed) != 2)
+        sched_yield();
+    pirn_task_unref(hinderer->task);
+    pirn__unlock(lock);
+    return NULL;
+}
+
+/* Goal: an output is discarded once, also when its last handle goes after the
+ * settlement has seen it and before the end is published.
+ * Method: hold the settlement up in its group and give the handle up. */
+TEST(output_is_discarded_when_the_handle_goes_in_the_settlement)
+{
+    struct script script = {.outcome = -EIO};
+    struct lab lab;
+    struct hinderer hinderer = {.lab = &lab};
+    pthread_t thread;
+
+    lab_begin(&lab);
+    hinderer.task = lab_spawn(&lab, &script);
+    REQUIRE(pthread_create(&thread, NULL, hinder, &hinderer) == 0);
+    /* acquire [handle_test.locked]: pairs with the thread.  Ends: it comes
+     * there. */
+    while (pirn__load(&hinderer.locked, acquire) == 0)
+        sched_yield();
+    EXPECT(lab_run(&lab));
+    pthread_join(thread, NULL);
+    EXPECT_EQ(1, script.discards);
+    EXPECT_EQ(1, lab.fails);
     lab_finish(&lab);
 }
 

@@ -94,6 +94,11 @@ static inline struct pirn__home *pirn__home_of(pirn_runtime *rt)
     return (struct pirn__home *)(void *)rt;
 }
 
+/* True in a child process of the one that made it: the home has no driver here,
+ * shares its descriptors with the parent, and locks may be held by threads that
+ * do not exist. */
+bool pirn__home_is_forked(const struct pirn__home *home);
+
 /* Register something for shutdown; false once shutdown has begun. */
 bool pirn__home_add_participant(struct pirn__home *home,
                                 struct pirn__participant *participant);

@@ -69,6 +69,9 @@ static enum pirn_poll join_poll(pirn_future *self, pirn_cx *cx)
         return finish(op, -EDEADLK);
     if (!pirn__task_has_join_slot(task) && !pirn_task_is_done(op->task_))
         return finish(op, -ENOTSUP);
+    if (pirn__home_is_forked(pirn__task_home(task)) &&
+        !pirn_task_is_done(op->task_))
+        return finish(op, PIRN_EFORKED);
     if (!pirn_coop_spend(cx))
         return PIRN_PENDING;
     if (!op->waiting_)

@@ -162,6 +162,42 @@ TEST(join_polled_by_another_wakes_the_newest)
     lab_finish(&lab);
 }
 
+/* A joiner in whose clone the task ends. */
+struct unlucky {
+    struct waiter waiter;
+    struct lab *lab;
+};
+
+static void end_in_clone(poller *p)
+{
+    struct unlucky *unlucky =
+        PIRN_CONTAINER_OF(p, struct unlucky, waiter.poller);
+
+    EXPECT(lab_run(unlucky->lab));
+}
+
+/* Goal: a task that ends between a waiter's claim and the hand-over of its waker
+ * is seen by that same poll, and the waker is given back.
+ * Method: the end comes while the waker is cloned. */
+TEST(join_sees_an_end_that_comes_before_the_hand_over)
+{
+    struct script script = {.outcome = 4};
+    struct lab lab;
+    struct unlucky unlucky = {.lab = &lab};
+    pirn_task *task;
+
+    lab_begin(&lab);
+    task = lab_spawn(&lab, &script);
+    waiter_init(&unlucky.waiter, task);
+    unlucky.waiter.poller.on_clone = end_in_clone;
+    EXPECT_EQ(PIRN_READY, poller_poll(&unlucky.waiter.poller));
+    EXPECT_EQ(0, unlucky.waiter.poller.wakes);
+    EXPECT_EQ(0, unlucky.waiter.op.rc);
+    EXPECT_EQ(4, unlucky.waiter.op.outcome);
+    pirn_task_unref(task);
+    lab_finish(&lab);
+}
+
 /* Goal: a task that ends by being dropped is joined like any other.
  * Method: cancel and abort under a waiting join. */
 TEST(join_sees_cancelled_and_aborted_tasks)

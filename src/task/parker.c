@@ -90,24 +90,6 @@ static bool retreat(struct pirn__parker *parker)
            PIRN__PARKER_NOTIFIED;
 }
 
-bool pirn__parker_drive_begin(struct pirn__parker *parker,
-                              struct pirn__home *home)
-{
-    /* relaxed: an unparker may only take it out, and whoever does that now
-     * wakes the driver once too often. */
-    if (pirn__load(&parker->driven, relaxed) == NULL) {
-        pirn__home_ref(home);
-        /* release [parker.driven]: hands the reference over. */
-        pirn__store(&parker->driven, home, release);
-    }
-    return announce(parker, PIRN__PARKER_DRIVING);
-}
-
-bool pirn__parker_drive_end(struct pirn__parker *parker)
-{
-    return retreat(parker);
-}
-
 /* The home in `driven`, whose reference is the caller's; or NULL. */
 static struct pirn__home *take_driven(struct pirn__parker *parker)
 {
@@ -121,6 +103,25 @@ void pirn__parker_drive_over(struct pirn__parker *parker)
 
     if (home != NULL)
         pirn__home_unref(home);
+}
+
+bool pirn__parker_drive_begin(struct pirn__parker *parker,
+                              struct pirn__home *home)
+{
+    /* relaxed: an unparker may only take it out, and whoever does that now
+     * wakes the driver once too often. */
+    if (pirn__load(&parker->driven, relaxed) != home) {
+        pirn__parker_drive_over(parker);
+        pirn__home_ref(home);
+        /* release [parker.driven]: hands the reference over. */
+        pirn__store(&parker->driven, home, release);
+    }
+    return announce(parker, PIRN__PARKER_DRIVING);
+}
+
+bool pirn__parker_drive_end(struct pirn__parker *parker)
+{
+    return retreat(parker);
 }
 
 /* We have seen DRIVING.  Without a home there, another unparker has taken it for
@@ -143,8 +144,9 @@ static void park_on_word(struct pirn__parker *parker, pirn_deadline deadline)
     retreat(parker);
 }
 
-/* The wake descriptor is never read: each sleep that used it is followed by a
- * drain only when it was written, which the word says. */
+/* After a sleep that found the wake descriptor written.  An unparker writes it
+ * some time after it has changed the word, perhaps when the thread has long been
+ * awake; then the next sleep finds it and ends at once. */
 static void drain(struct pirn__parker *parker)
 {
     uint64_t count;
@@ -155,15 +157,17 @@ static void drain(struct pirn__parker *parker)
 static void park_in_poll(struct pirn__parker *parker, pirn_deadline deadline)
 {
     struct pollfd fds[PIRN__PARKER_FDS + 1];
+    struct pollfd *own = &fds[parker->fd_count];
     int count = 0;
 
     for (; count < (int)parker->fd_count; count++)
         fds[count] = (struct pollfd){.fd = parker->fds[count].fd,
                                      .events = (short)parker->fds[count].events};
-    fds[count++] = (struct pollfd){.fd = parker->wake_fd, .events = POLLIN};
+    *own = (struct pollfd){.fd = parker->wake_fd, .events = POLLIN};
     if (announce(parker, PIRN__PARKER_POLLING))
-        (void)pirn__sys->poll(fds, count, deadline);
-    if (retreat(parker))
+        (void)pirn__sys->poll(fds, count + 1, deadline);
+    (void)retreat(parker);
+    if (own->revents != 0)
         drain(parker);
 }
 

@@ -94,6 +94,7 @@ TEST(parker_that_drives_is_woken_by_its_home)
     EXPECT(!pirn__parker_drive_begin(parker, &lab.home));
     EXPECT_EQ(1, lab.wakes);
     EXPECT(pirn__parker_consume(parker));
+    pirn__parker_drive_over(parker);
     lab_finish(&lab);
 }
 

@@ -59,6 +59,7 @@ TEST(waker_store_clones_only_what_differs)
     EXPECT_EQ(1, a.wakers);
     pirn_waker_drop(pirn_waker_store(&slot, &cx_a));
     EXPECT_EQ(1, a.wakers);
+    EXPECT_EQ(1, poller_clones(&a));
     pirn_waker_drop(pirn_waker_store(&slot, &cx_b));
     EXPECT_EQ(0, a.wakers);
     EXPECT_EQ(1, b.wakers);

@@ -129,10 +129,27 @@ static const pirn_future_ops never_ops = {
     .describe = sleep_describe,
 };
 
+/* A plain thread has no task that is told of the end of its runtime; an entry
+ * of its own in that runtime's wheel is. */
+static int sleep_entered(pirn_deadline until)
+{
+    pirn_sleep_op op;
+    int rc;
+
+    pirn_sleep_init(&op, until);
+    rc = pirn__await(&op.future, until);
+    return rc < 0 ? rc : pirn_sleep_rc(&op);
+}
+
 int pirn_sleep(pirn_deadline until)
 {
+    struct pirn__local *local = pirn__local();
     pirn_future never = {&never_ops};
-    int rc = pirn__await(&never, until);
+    int rc;
 
+    if (local != NULL && local->waiter == NULL && local->entered != NULL)
+        rc = sleep_entered(until);
+    else
+        rc = pirn__await(&never, until);
     return rc == -ETIMEDOUT ? 0 : rc;
 }

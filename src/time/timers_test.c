@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "sys/sys.h"
+#include "task/await.h"
 
 /* Goal: entries fire at their time, not before, in the order of their times.
  * Method: three entries armed out of order; step to just before and to each. */
@@ -403,6 +404,35 @@ TEST(timers_clock_pauses_advances_and_resumes)
     EXPECT_LE(pirn__timers_to_system(timers, start + hour).ns,
               pirn__sys->clock_ns());
     EXPECT_EQ(PIRN_NEVER.ns, pirn__timers_to_system(timers, UINT64_MAX).ns);
+    test_home_finish(&home);
+}
+
+/* Goal: a deadline of a clock that was moved is known on the system's clock, by
+ * which threads sleep.
+ * Method: move it by an hour; ask for the past, the future and the ends of
+ * time, and without a runtime. */
+TEST(deadlines_of_a_moved_clock_are_known_on_the_systems)
+{
+    const uint64_t hour = 3600 * 1000 * MS;
+    struct test_home home;
+    pirn_deadline soon, told;
+    uint64_t before;
+
+    EXPECT_EQ(12345, pirn__deadline_to_system((pirn_deadline){12345}).ns);
+    test_home_begin(&home);
+    EXPECT_EQ(0, pirn__timers_advance(&home.timers, hour));
+    for (int way = 0; way < 2; way++) {
+        before = pirn__sys->clock_ns();
+        soon = pirn_after_ms(60 * 1000);
+        told = pirn__deadline_to_system(soon);
+        EXPECT_GE(told.ns, before);
+        EXPECT_LE(told.ns, pirn__sys->clock_ns() + 60 * 1000 * MS);
+        EXPECT_EQ(PIRN_EXPIRED.ns,
+                  pirn__deadline_to_system((pirn_deadline){1}).ns);
+        EXPECT_EQ(PIRN_EXPIRED.ns, pirn__deadline_to_system(PIRN_EXPIRED).ns);
+        EXPECT_EQ(PIRN_NEVER.ns, pirn__deadline_to_system(PIRN_NEVER).ns);
+        pirn__timers_resume(&home.timers);
+    }
     test_home_finish(&home);
 }
 

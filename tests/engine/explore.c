@@ -6,6 +6,11 @@
  * kept; the next one repeats it up to the last choice that has an alternative
  * left, takes that, and goes on with first alternatives.
  *
+ * A step of a thread is the operation that it has announced and all that
+ * follows up to its next announcement.  A new thread runs to its first
+ * announcement at once.  A thread that wants a lock which is held cannot run;
+ * giving a lock back is part of the step before it.
+ *
  * Preemptions.  Taking another thread although the running one could go on
  * costs one; a path may cost as much as the model allows.
  *
@@ -19,6 +24,9 @@
  * in every preempting alternative (cost 1): moving its operation in front of
  * independent ones saves the switch back and needs at most one switch away.
  * Without a bound costs do not matter and every earlier alternative sleeps.
+ *
+ * Time passes when nobody can go on: to the earliest time that somebody waits
+ * for.  Now and then it passes before that, as a choice.
  */
 #include "engine/explore.h"
 
@@ -31,9 +39,11 @@
 #include "sys/switch.h"
 
 enum {
-    MAX_CHOICES = 4096,
-    MAX_TRACE = 4096,
+    MAX_CHOICES = 8192,
+    MAX_EVENTS = 4096,
     STACK_SIZE = 256 * 1024,
+    NOBODY = EXPLORE_THREADS,
+    FIRST_TIME_NS = 1000000,
 };
 
 struct thread {
@@ -43,6 +53,8 @@ struct thread {
     void *arg;
     enum explore_block block;
     const void *blocked_on;
+    uint64_t until_ns; /* of a wait */
+    bool timed_out;
     struct explore_op op; /* what it is about to do */
     struct explore_clock clock;
     void *tls;
@@ -51,44 +63,41 @@ struct thread {
 struct choice {
     uint8_t count;
     uint8_t index;
-    bool schedule;
     uint8_t threads[EXPLORE_THREADS]; /* of a schedule */
     uint8_t costs[EXPLORE_THREADS];
     uint8_t sleeping; /* threads asleep before the choice, as bits */
 };
 
-struct event {
-    uint8_t thread;
-    const char *what;
-    const void *address;
-    uint64_t value;
-    struct explore_place place;
-};
-
 static struct {
     bool active;
+    bool prepared;
     struct explore_options options;
     void (*body)(void);
     struct pirn__context engine;
     struct thread threads[EXPLORE_THREADS];
     unsigned thread_count;
     unsigned self;
+    unsigned starter; /* of the thread that runs to its first announcement */
     /* The path. */
     struct choice choices[MAX_CHOICES];
-    unsigned depth;  /* choices in the path */
-    unsigned at;     /* choices made in this execution */
+    unsigned depth; /* choices in the path */
+    unsigned at;    /* choices made in this execution */
+    bool replaying; /* a path from outside: only indices are known */
     /* This execution. */
     uint8_t sleeping;
+    uint64_t now_ns;
     int preemptions;
     int spurious;
+    int timeouts;
+    int stale;
+    int refusals;
     int steps;
     bool redundant;
-    bool replaying; /* a path from outside: only indices are known */
     struct explore_result result;
     struct explore_place where;
     unsigned event_count;
-    struct event events[MAX_TRACE];
-    uint64_t outcomes;
+    struct explore_event events[MAX_EVENTS];
+    uint64_t outcomes[EXPLORE_OUTCOME_WORDS];
 } x;
 
 bool explore_active(void)
@@ -99,6 +108,11 @@ bool explore_active(void)
 unsigned explore_self(void)
 {
     return x.self;
+}
+
+unsigned explore_thread_count(void)
+{
+    return x.thread_count;
 }
 
 struct explore_clock *explore_my_clock(void)
@@ -114,15 +128,16 @@ void **explore_tls(void)
 void explore_trace(const char *what, const void *address, uint64_t value,
                    struct explore_place place)
 {
-    if (!x.active || x.event_count == MAX_TRACE)
+    if (!x.active || x.event_count == MAX_EVENTS)
         return;
-    x.events[x.event_count++] =
-        (struct event){(uint8_t)x.self, what, address, value, place};
+    x.events[x.event_count++] = (struct explore_event){
+        (uint8_t)x.self, what, address, value, place};
 }
 
 /* Leave the execution; the stacks are simply forgotten. */
 __attribute__((noreturn)) static void leave(void)
 {
+    x.active = false;
     pirn__context_exit(&x.threads[x.self].context, &x.engine);
     abort();
 }
@@ -142,13 +157,21 @@ void explore_check(bool condition, const char *text, struct explore_place place)
         explore_fail(EXPLORE_CHECK_FAILED, text, place);
 }
 
-/* Choices. */
+/* ---- Choices. ---- */
 
 static struct choice *next_choice(void)
 {
     if (x.at == MAX_CHOICES)
         explore_fail(EXPLORE_TOO_LARGE, "too many choices", EXPLORE_PLACE);
     return &x.choices[x.at++];
+}
+
+/* The path and the program disagree: it does not do the same each time. */
+static void require_same(bool same)
+{
+    if (!same)
+        explore_fail(EXPLORE_TOO_LARGE, "an execution cannot be repeated",
+                     EXPLORE_PLACE);
 }
 
 unsigned explore_choose(unsigned count)
@@ -161,22 +184,98 @@ unsigned explore_choose(unsigned count)
     if (x.at > x.depth) {
         *choice = (struct choice){.count = (uint8_t)count};
         x.depth = x.at;
+    } else if (x.replaying) {
+        choice->count = (uint8_t)count;
     }
+    require_same(choice->count == count && choice->index < count);
     return choice->index;
+}
+
+/* Yes, while some are left. */
+static bool take_one_of(int *left)
+{
+    if (!x.active || *left == 0 || explore_choose(2) == 0)
+        return false;
+    --*left;
+    return true;
 }
 
 bool explore_spurious(void)
 {
-    if (!x.active || x.spurious == 0 || explore_choose(2) == 0)
+    return take_one_of(&x.spurious);
+}
+
+bool explore_refused(void)
+{
+    return take_one_of(&x.refusals);
+}
+
+bool explore_may_be_stale(void)
+{
+    return x.stale > 0;
+}
+
+void explore_was_stale(void)
+{
+    x.stale--;
+}
+
+/* ---- Time. ---- */
+
+uint64_t explore_now(void)
+{
+    return x.now_ns;
+}
+
+static void set_time(uint64_t ns)
+{
+    if (x.now_ns < ns)
+        x.now_ns = ns;
+    /* Whoever reads the clock depends on it. */
+    x.sleeping = 0;
+}
+
+bool explore_times_out(uint64_t until_ns)
+{
+    if (until_ns == UINT64_MAX || !take_one_of(&x.timeouts))
         return false;
-    x.spurious--;
+    set_time(until_ns);
     return true;
 }
 
+/* Let the earliest wait with a time end; false if there is none. */
+static bool pass_time(void)
+{
+    struct thread *first = NULL;
+
+    for (unsigned i = 0; i < x.thread_count; i++) {
+        struct thread *thread = &x.threads[i];
+
+        if (thread->block == EXPLORE_BLOCK_WAIT &&
+            thread->until_ns != UINT64_MAX &&
+            (first == NULL || thread->until_ns < first->until_ns))
+            first = thread;
+    }
+    if (first == NULL)
+        return false;
+    set_time(first->until_ns);
+    first->block = EXPLORE_RUNNABLE;
+    first->timed_out = true;
+    return true;
+}
+
+/* ---- Schedules. ---- */
+
+/* Loads of one place commute.  Not so two seq_cst ones: what the first has
+ * seen, the second may not fall behind. */
 static bool dependent(const struct explore_op *a, const struct explore_op *b)
 {
-    return (a->write || b->write) && a->address < b->address + b->size &&
-           b->address < a->address + a->size;
+    if (a->time || b->time)
+        return true;
+    if (a->address >= b->address + b->size ||
+        b->address >= a->address + a->size)
+        return false;
+    return a->write || b->write || (a->seq_cst && b->seq_cst);
 }
 
 /* Those of `sleeping` that stay asleep when `taken` makes its operation. */
@@ -192,18 +291,35 @@ static uint8_t still_sleeping(uint8_t sleeping, unsigned taken)
     return rest;
 }
 
+void explore_released(const void *address, size_t size)
+{
+    const struct explore_op op = {
+        .address = (uintptr_t)address, .size = size, .write = true};
+
+    for (unsigned i = 0; i < x.thread_count; i++) {
+        if (dependent(&x.threads[i].op, &op))
+            x.sleeping &= (uint8_t)~(1 << i);
+    }
+}
+
 static bool is_runnable(unsigned thread)
 {
-    return x.threads[thread].block == EXPLORE_RUNNABLE;
+    const struct explore_op *op = &x.threads[thread].op;
+
+    return x.threads[thread].block == EXPLORE_RUNNABLE &&
+           !(op->lock && explore_lock_is_held((void *)op->address));
+}
+
+static bool is_bounded(void)
+{
+    return x.options.preemptions < EXPLORE_UNBOUNDED;
 }
 
 /* Fill in who may go on; the running thread first. */
 static void list_threads(struct choice *choice)
 {
     bool free = !is_runnable(x.self);
-    bool bounded = x.options.preemptions < EXPLORE_UNBOUNDED;
 
-    choice->schedule = true;
     choice->sleeping = x.sleeping;
     for (unsigned i = 0; i < x.thread_count; i++) {
         unsigned thread = i == 0 ? x.self : i <= x.self ? i - 1 : i;
@@ -211,7 +327,7 @@ static void list_threads(struct choice *choice)
 
         if (!is_runnable(thread) || (x.sleeping >> thread & 1) != 0)
             continue;
-        if (bounded && x.preemptions + cost > x.options.preemptions)
+        if (is_bounded() && x.preemptions + cost > x.options.preemptions)
             continue;
         choice->threads[choice->count] = (uint8_t)thread;
         choice->costs[choice->count++] = cost;
@@ -221,23 +337,16 @@ static void list_threads(struct choice *choice)
 /* Who sleeps in the chosen alternative. */
 static uint8_t sleepers(const struct choice *choice)
 {
-    bool bounded = x.options.preemptions < EXPLORE_UNBOUNDED;
     uint8_t sleeping = choice->sleeping;
 
+    if (x.options.every_order)
+        return 0;
     for (unsigned i = 0; i < choice->index; i++) {
-        if (!bounded || choice->costs[i] + 1 <= choice->costs[choice->index])
+        if (!is_bounded() ||
+            choice->costs[i] + 1 <= choice->costs[choice->index])
             sleeping |= (uint8_t)(1 << choice->threads[i]);
     }
     return sleeping;
-}
-
-static bool all_done(void)
-{
-    for (unsigned i = 0; i < x.thread_count; i++) {
-        if (x.threads[i].block != EXPLORE_DONE)
-            return false;
-    }
-    return true;
 }
 
 static bool any_runnable(void)
@@ -249,30 +358,44 @@ static bool any_runnable(void)
     return false;
 }
 
+/* A schedule with alternatives is a choice of the path. */
+static const struct choice *choose_thread(struct choice *fresh)
+{
+    struct choice *choice;
+
+    if (fresh->count == 1)
+        return fresh;
+    choice = next_choice();
+    if (x.at > x.depth) {
+        *choice = *fresh;
+        x.depth = x.at;
+    } else if (x.replaying) {
+        fresh->index = choice->index;
+        *choice = *fresh;
+    }
+    require_same(choice->count == fresh->count &&
+                 choice->index < choice->count &&
+                 memcmp(choice->threads, fresh->threads, fresh->count) == 0);
+    return choice;
+}
+
 /* Decide who makes the next operation. */
 static unsigned pick_thread(void)
 {
-    struct choice *choice;
+    struct choice fresh = {0};
+    const struct choice *choice;
     unsigned taken;
 
-    if (!any_runnable())
+    if (!any_runnable() && !pass_time())
         explore_fail(EXPLORE_DEADLOCK, "nobody can go on",
                      x.threads[x.self].op.place);
-    choice = next_choice();
-    if (x.at > x.depth || x.replaying) {
-        uint8_t index = x.replaying ? choice->index : 0;
-
-        *choice = (struct choice){.index = index};
-        list_threads(choice);
-        if (choice->count == 0) {
-            /* All sleep: whatever follows has been seen in another order. */
-            x.at--;
-            x.redundant = true;
-            leave();
-        }
-        if (x.depth < x.at)
-            x.depth = x.at;
+    list_threads(&fresh);
+    if (fresh.count == 0) {
+        /* All sleep: whatever follows has been seen in another order. */
+        x.redundant = true;
+        leave();
     }
+    choice = choose_thread(&fresh);
     taken = choice->threads[choice->index];
     x.preemptions += choice->costs[choice->index];
     x.sleeping = still_sleeping(sleepers(choice), taken);
@@ -290,58 +413,96 @@ static void switch_to(unsigned thread)
     pirn__context_switch(&x.threads[self].context, &x.threads[thread].context);
 }
 
+/* What a thread does after others may have run is another tick. */
+static void begin_tick(void)
+{
+    explore_my_clock()->at[x.self]++;
+}
+
 void explore_point(const struct explore_op *op)
 {
+    unsigned starter = x.starter;
+
     x.threads[x.self].op = *op;
     if (++x.steps > x.options.steps)
         explore_fail(EXPLORE_LIVELOCK, "it does not end", op->place);
-    switch_to(pick_thread());
+    x.starter = NOBODY;
+    switch_to(starter != NOBODY ? starter : pick_thread());
+    begin_tick();
 }
 
-void explore_block(enum explore_block why, const void *address,
-                   struct explore_place place)
+static void block(enum explore_block why, const void *address)
 {
     struct thread *self = &x.threads[x.self];
 
     self->block = why;
     self->blocked_on = address;
-    self->op.place = place;
     switch_to(pick_thread());
+    begin_tick();
 }
 
-int explore_unblock(enum explore_block why, const void *address, int count)
+bool explore_wait(const void *address, uint64_t until_ns,
+                  struct explore_place place)
 {
-    int done = 0;
+    struct thread *self = &x.threads[x.self];
 
-    for (unsigned i = 0; i < x.thread_count && done < count; i++) {
+    self->until_ns = until_ns;
+    self->timed_out = false;
+    self->op.place = place;
+    block(EXPLORE_BLOCK_WAIT, address);
+    return self->timed_out;
+}
+
+/* One of those who wait on `address`; NULL without. */
+static struct thread *choose_waiter(const void *address)
+{
+    struct thread *waiters[EXPLORE_THREADS];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < x.thread_count; i++) {
         struct thread *thread = &x.threads[i];
 
-        if (thread->block == why && thread->blocked_on == address) {
-            thread->block = EXPLORE_RUNNABLE;
-            done++;
-        }
+        if (thread->block == EXPLORE_BLOCK_WAIT &&
+            thread->blocked_on == address)
+            waiters[count++] = thread;
     }
-    return done;
+    return count == 0 ? NULL : waiters[explore_choose(count)];
 }
 
-/* Threads. */
+void explore_unblock(const void *address, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct thread *thread = choose_waiter(address);
+
+        if (thread == NULL)
+            return;
+        thread->block = EXPLORE_RUNNABLE;
+    }
+}
+
+/* ---- Threads. ---- */
+
+static bool others_are_done(void)
+{
+    for (unsigned i = 1; i < x.thread_count; i++) {
+        if (x.threads[i].block != EXPLORE_DONE)
+            return false;
+    }
+    return true;
+}
 
 static void end_thread(void)
 {
-    bool alone = true;
-
-    x.threads[x.self].block = EXPLORE_DONE;
-    if (all_done())
-        leave();
-    for (unsigned i = 1; i < x.thread_count; i++)
-        alone = alone && x.threads[i].block == EXPLORE_DONE;
-    if (alone)
-        explore_unblock(EXPLORE_BLOCK_JOIN, NULL, 1);
-    unsigned next = pick_thread();
     unsigned self = x.self;
 
-    x.self = next;
-    pirn__context_exit(&x.threads[self].context, &x.threads[next].context);
+    begin_tick();
+    x.threads[self].block = EXPLORE_DONE;
+    x.threads[self].op = (struct explore_op){0};
+    if (others_are_done() && x.threads[0].block == EXPLORE_BLOCK_JOIN)
+        x.threads[0].block = EXPLORE_RUNNABLE;
+    x.self = x.starter != NOBODY ? x.starter : pick_thread();
+    x.starter = NOBODY;
+    pirn__context_exit(&x.threads[self].context, &x.threads[x.self].context);
 }
 
 static void thread_entry(void *arg)
@@ -349,6 +510,7 @@ static void thread_entry(void *arg)
     struct thread *self = arg;
 
     self->fn(self->arg);
+    explore_tls_end();
     end_thread();
 }
 
@@ -361,32 +523,32 @@ static void make_thread(unsigned index, void (*fn)(void *arg), void *arg)
         stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     *thread = (struct thread){.stack = stack, .fn = fn, .arg = arg};
-    thread->op.place = EXPLORE_PLACE;
     pirn__context_make(&thread->context, stack, STACK_SIZE, thread_entry,
                        thread, false);
 }
 
 void explore_thread(void (*fn)(void *arg), void *arg)
 {
-    struct explore_clock *clock = explore_my_clock();
+    unsigned starter = x.starter;
+    unsigned started = x.thread_count;
 
-    if (x.thread_count == EXPLORE_THREADS)
+    if (started == EXPLORE_THREADS)
         explore_fail(EXPLORE_TOO_LARGE, "too many threads", EXPLORE_PLACE);
-    make_thread(x.thread_count, fn, arg);
+    make_thread(started, fn, arg);
     /* The start happens before all that the thread does. */
-    clock->at[x.self]++;
-    x.threads[x.thread_count].clock = *clock;
+    begin_tick();
+    x.threads[started].clock = *explore_my_clock();
     x.thread_count++;
+    x.starter = x.self;
+    switch_to(started);
+    x.starter = starter;
 }
 
 void explore_join(void)
 {
-    bool running = false;
-
-    for (unsigned i = 1; i < x.thread_count; i++)
-        running = running || x.threads[i].block != EXPLORE_DONE;
-    if (running)
-        explore_block(EXPLORE_BLOCK_JOIN, NULL, EXPLORE_PLACE);
+    x.threads[x.self].op = (struct explore_op){.place = EXPLORE_PLACE};
+    if (!others_are_done())
+        block(EXPLORE_BLOCK_JOIN, NULL);
     /* All that the threads did happens before what follows. */
     for (unsigned i = 1; i < x.thread_count; i++)
         explore_clock_join(explore_my_clock(), &x.threads[i].clock);
@@ -397,28 +559,40 @@ static void body_entry(void *arg)
 {
     (void)arg;
     x.body();
+    explore_join();
+    explore_tls_end();
     if (!x.options.may_leak && explore_heap_out() > 0)
         explore_fail(EXPLORE_LEAK, "memory is still allocated", EXPLORE_PLACE);
+    leave();
 }
+
+/* ---- Executions. ---- */
 
 /* One execution along the path. */
 static void execute(void)
 {
+    explore_snapshot_restore();
+    explore_memory_reset();
+    explore_plain_reset();
+    explore_heap_reset();
+    explore_sys_reset();
     x.at = 0;
     x.sleeping = 0;
+    x.now_ns = FIRST_TIME_NS;
     x.preemptions = 0;
     x.spurious = x.options.spurious;
+    x.timeouts = x.options.timeouts;
+    x.stale = x.options.stale;
+    x.refusals = x.options.refusals;
     x.steps = 0;
     x.redundant = false;
     x.event_count = 0;
-    explore_memory_reset();
-    explore_sys_reset();
     make_thread(0, body_entry, NULL);
     x.thread_count = 1;
     x.self = 0;
+    x.starter = NOBODY;
     x.active = true;
     pirn__context_switch(&x.engine, &x.threads[0].context);
-    x.active = false;
     if (x.redundant)
         x.result.redundant++;
     else
@@ -444,34 +618,14 @@ static bool advance(void)
     return false;
 }
 
-/* Findings as text. */
-
-static void print_event(const struct event *event)
-{
-    const char *file = strrchr(event->place.file, '/');
-
-    fprintf(stderr, "  %u%*s %-12s %p = %#llx  %s:%d\n", event->thread,
-            event->thread * 4, "", event->what, event->address,
-            (unsigned long long)event->value,
-            file != NULL ? file + 1 : event->place.file, event->place.line);
-}
-
 static void print_trace(void)
 {
     for (unsigned i = 0; i < x.event_count; i++)
-        print_event(&x.events[i]);
-    fprintf(stderr, "path:");
+        explore_print_event(&x.events[i]);
+    fprintf(stderr, "PIRN_MODEL_PATH=\"");
     for (unsigned i = 0; i < x.at && i < x.depth; i++)
-        fprintf(stderr, " %u", x.choices[i].index);
-    fprintf(stderr, "\n");
-}
-
-/* An assertion of the library ends the process: show how it came to that. */
-static const char *show_trace_on_abort(void)
-{
-    if (x.active)
-        print_trace();
-    return NULL;
+        fprintf(stderr, "%s%u", i > 0 ? " " : "", x.choices[i].index);
+    fprintf(stderr, "\"\n");
 }
 
 static const char *finding_name(enum explore_finding finding)
@@ -484,16 +638,41 @@ static const char *finding_name(enum explore_finding finding)
     return names[finding];
 }
 
+static void print_finding(void)
+{
+    fprintf(stderr, "%s at ", finding_name(x.result.finding));
+    explore_print_place(x.where);
+    fprintf(stderr, ": %s, after %llu executions\n", x.result.text,
+            (unsigned long long)x.result.executions);
+    print_trace();
+}
+
+/* An assertion of the library ends the process: show how it came to that. */
+static const char *show_trace_on_abort(void)
+{
+    if (x.active) {
+        x.active = false;
+        print_trace();
+    }
+    return NULL;
+}
+
+/* Zero stands for the default, -1 for none. */
+static void set_default(int *option, int value)
+{
+    if (*option == 0)
+        *option = value;
+    else if (*option < 0)
+        *option = 0;
+}
+
 static void set_defaults(struct explore_options *options)
 {
-    if (options->preemptions == 0)
-        options->preemptions = 2;
-    if (options->spurious == 0)
-        options->spurious = 1;
-    if (options->spurious < 0)
-        options->spurious = 0;
-    if (options->steps == 0)
-        options->steps = 2000;
+    set_default(&options->preemptions, 2);
+    set_default(&options->spurious, 1);
+    set_default(&options->timeouts, 1);
+    set_default(&options->stale, 1000);
+    set_default(&options->steps, 2000);
     if (options->executions == 0)
         options->executions = 20000000;
 }
@@ -516,39 +695,51 @@ static bool load_path(void)
     return x.depth > 0;
 }
 
+/* Once in the process. */
+static void prepare(void)
+{
+    if (x.prepared)
+        return;
+    x.prepared = true;
+    explore_snapshot_keep(&x, sizeof x);
+    explore_memory_keep();
+    explore_plain_keep();
+    explore_heap_keep();
+    pirn__abort_set_who(show_trace_on_abort);
+}
+
 struct explore_result explore_run(void (*body)(void),
                                   const struct explore_options *options,
                                   bool quiet)
 {
+    prepare();
     x.options = *options;
     set_defaults(&x.options);
     x.body = body;
     x.result = (struct explore_result){0};
-    x.outcomes = 0;
+    memset(x.outcomes, 0, sizeof x.outcomes);
     x.replaying = load_path();
     explore_sys_install();
-    pirn__abort_set_who(show_trace_on_abort);
+    explore_snapshot_take();
     do {
         execute();
         if (x.result.executions + x.result.redundant > x.options.executions)
             x.result.finding = EXPLORE_TOO_LARGE;
     } while (x.result.finding == EXPLORE_CLEAN && !x.replaying && advance());
+    explore_snapshot_restore();
     explore_sys_remove();
-    if (x.result.finding != EXPLORE_CLEAN && !quiet) {
-        fprintf(stderr, "%s at %s:%d: %s, after %llu executions\n",
-                finding_name(x.result.finding), x.where.file, x.where.line,
-                x.result.text, (unsigned long long)x.result.executions);
-        print_trace();
-    }
+    if (x.result.finding != EXPLORE_CLEAN && !quiet)
+        print_finding();
     return x.result;
 }
 
 void explore_outcome(unsigned outcome)
 {
-    x.outcomes |= UINT64_C(1) << outcome;
+    x.outcomes[outcome / 64 % EXPLORE_OUTCOME_WORDS] |= UINT64_C(1)
+                                                        << outcome % 64;
 }
 
-uint64_t explore_outcomes(void)
+const uint64_t *explore_outcomes(void)
 {
     return x.outcomes;
 }
@@ -560,7 +751,6 @@ void explore_expect_clean(const char *name, void (*body)(void),
 
     printf("%s: %llu executions, %llu redundant, preemptions %d\n", name,
            (unsigned long long)result.executions,
-           (unsigned long long)result.redundant,
-           options->preemptions == 0 ? 2 : options->preemptions);
+           (unsigned long long)result.redundant, x.options.preemptions);
     EXPECT_EQ(EXPLORE_CLEAN, result.finding);
 }

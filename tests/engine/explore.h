@@ -16,19 +16,26 @@
  *         EXPLORE_CHECK(taken(&a) && taken(&b));
  *     }
  *
+ * Each execution starts from the same memory: variables of the program have
+ * their contents of before the exploration.
+ *
  * The memory is C11's as far as hardware and compilers use it: each location
- * has its stores in one order; a relaxed or acquire load may see any store that
- * is not hidden by happens-before or coherence; release sequences; seq_cst
- * operations in one total order, which is the order of execution.  Not
- * modelled: load buffering, values out of thin air, a store that takes its
- * place before an older store of its location.
+ * has its stores in one order; a relaxed or acquire load, and a compare-and-swap
+ * that fails, may see any store that is not hidden by happens-before or
+ * coherence; release sequences; seq_cst operations in one total order, which is
+ * the order of execution.  Not modelled: load buffering, values out of thin air,
+ * a store that takes its place before an older store of its location; see
+ * docs/decisions/blind-spots.md.
+ *
+ * Plain data of the library, and what a model declares PIRN_SHARED, is checked
+ * for races, and memory of explore_heap and of slabs for use after free.
  *
  * Search: preemption-bounded depth-first search (M. Musuvathi and S. Qadeer,
  * "Iterative Context Bounding", 2007) with sleep sets (P. Godefroid, 1996) that
  * respect the bound in the sense of K. Coons, M. Musuvathi and K. McKinley,
  * "Bounded Partial-Order Reduction" (2013); see explore.c.  The treatment of
  * stores follows B. Norris and B. Demsky, "CDSChecker" (2013), and the loom
- * library.
+ * library; that of plain data C. Flanagan and S. Freund, "FastTrack" (2009).
  */
 #ifndef PIRN_TESTS_ENGINE_EXPLORE_H
 #define PIRN_TESTS_ENGINE_EXPLORE_H
@@ -40,16 +47,22 @@
 
 enum {
     EXPLORE_UNBOUNDED = 1000, /* preemptions: all schedules */
+    EXPLORE_OUTCOME_WORDS = 64,
 };
 
+/* Zero is a default, which stands behind the colon; -1 is none. */
 struct explore_options {
-    int preemptions;   /* 0: 2; EXPLORE_UNBOUNDED: no bound */
-    int spurious;      /* weak compare-and-swaps and waits that may fail for no
-                          reason, in one execution; 0: 1; -1: none */
-    int steps;         /* operations in one execution; more are a livelock;
-                          0: 2000 */
-    bool may_leak;     /* memory may be out at the end */
-    uint64_t executions; /* give up after so many; 0: 20 million */
+    int preemptions; /* of one execution: 2.  EXPLORE_UNBOUNDED: no bound */
+    int spurious;    /* weak compare-and-swaps and waits that fail for no
+                        reason: 1 */
+    int timeouts;    /* waits that end by their time before anything else
+                        happens: 1.  When nobody can go on, time passes */
+    int stale;       /* loads of old values: 1000, which is to say all */
+    int refusals;    /* threads that cannot be started: none */
+    int steps;       /* operations; more are a livelock: 2000 */
+    bool may_leak;   /* memory may be out at the end */
+    bool every_order;    /* no sleep sets: for tests of the explorer */
+    uint64_t executions; /* give up after so many: 20 million */
 };
 
 enum explore_finding {
@@ -101,13 +114,13 @@ void explore_check(bool condition, const char *text,
 #define EXPLORE_CHECK(condition) \
     explore_check((condition), #condition, EXPLORE_PLACE)
 
-/* Count an outcome of an execution, for litmus tests: bit `outcome` of the mask
- * that explore_outcomes() returns after the exploration. */
+/* Count an outcome of an execution, for litmus tests: a bit of the words that
+ * explore_outcomes() returns after the exploration. */
 void explore_outcome(unsigned outcome);
-uint64_t explore_outcomes(void);
+const uint64_t *explore_outcomes(void);
 
 /* An allocator that sees leaks and uses after free, emptied before each
- * execution.  Up to 1 MiB. */
+ * execution. */
 extern const pirn_alloc explore_heap;
 
 #endif /* PIRN_TESTS_ENGINE_EXPLORE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/engine/explore_memory.c - the memory of the explorer.
+/* tests/engine/explore_memory.c - the atomics of the explorer.
  *
  * Each location keeps its stores in the order in which they were executed, each
  * with the clock of its thread and, if it releases, the clock that an acquiring
@@ -10,28 +10,29 @@
  *                       it, has gone past
  *   by seq_cst          for a seq_cst load: the latest store that a seq_cst
  *                       operation made or saw
+ *   by patience         the same old store a third time in a row: caches do not
+ *                       stay stale for ever, and loops on them must end
  *
- * Cells follow FastTrack (C. Flanagan and S. Freund, 2009): the last write and
- * each thread's last read must happen before what conflicts with them.
+ * A compare-and-swap that fails is such a load, too.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/explore_internal.h"
 
 enum {
-    MAX_STORES = 64,  /* of one location, in one execution */
-    MAX_READS = 24,   /* steps of what one thread saw of one location */
-    TABLE_SIZE = 4096, /* locations and cells; a power of two */
-    HEAP_SIZE = 1 << 20,
-    HEAP_UNIT = 16,
+    MAX_STORES = 64, /* of one location, in one execution */
+    MAX_READS = 32,  /* steps of what one thread saw of one location */
+    TABLE_BITS = 12, /* locations */
+    TABLE_SIZE = 1 << TABLE_BITS,
+    TABLE_LIMIT = TABLE_SIZE * 3 / 4,
+    PATIENCE = 2,
 };
 
 struct store {
     uint64_t value;
     int thread;
-    uint16_t tick;              /* of its thread */
-    struct explore_clock sync;  /* what an acquire takes over */
+    uint16_t tick;             /* of its thread */
+    struct explore_clock sync; /* what an acquire takes over */
 };
 
 /* From `tick` of the reading thread on, it has seen store `index`. */
@@ -41,48 +42,38 @@ struct seen {
 };
 
 struct location {
-    const void *address; /* NULL: unused */
-    uint64_t run;        /* the execution it belongs to */
+    const void *address;
+    uint64_t run; /* the execution it belongs to */
     size_t size;
     int count;
     int sc_floor;
     struct store stores[MAX_STORES];
     int seen_count[EXPLORE_THREADS];
     struct seen seen[EXPLORE_THREADS][MAX_READS];
+    struct {
+        int index; /* the stale store that was read last */
+        int count; /* how often in a row */
+    } stale[EXPLORE_THREADS];
     /* Of a lock. */
     bool held;
     struct explore_clock lock_clock;
 };
 
-struct cell {
-    const void *address;
-    uint64_t run;
-    int writer;
-    uint16_t write_tick;
-    uint16_t read_tick[EXPLORE_THREADS];
-};
-
 static uint64_t run = 1;
 static struct location locations[TABLE_SIZE];
-static struct cell cells[TABLE_SIZE];
+static int location_count;
 
-static char heap[HEAP_SIZE] __attribute__((aligned(4096)));
-static size_t heap_used;
-static size_t heap_out;
-static bool heap_freed[HEAP_SIZE / HEAP_UNIT];
-
-static size_t hash(const void *address)
+void explore_memory_keep(void)
 {
-    return (size_t)(((uintptr_t)address >> 2) * 0x9e3779b97f4a7c15ULL >> 40) &
-           (TABLE_SIZE - 1);
+    explore_snapshot_keep(&run, sizeof run);
+    explore_snapshot_keep(locations, sizeof locations);
+    explore_snapshot_keep(&location_count, sizeof location_count);
 }
 
 void explore_memory_reset(void)
 {
     run++;
-    memset(heap_freed, 0, (heap_used + HEAP_UNIT - 1) / HEAP_UNIT);
-    heap_used = 0;
-    heap_out = 0;
+    location_count = 0;
 }
 
 static uint64_t read_plain(const void *address, size_t size)
@@ -93,39 +84,48 @@ static uint64_t read_plain(const void *address, size_t size)
     return value;
 }
 
-/* The location, made with its present content as a store that everybody has
- * seen. */
-static struct location *location_of(const void *address, size_t size)
+static struct location *find(const void *address)
 {
-    size_t i = hash(address);
+    size_t i = (size_t)((uint64_t)(uintptr_t)address * 0x9e3779b97f4a7c15ULL >>
+                        (64 - TABLE_BITS));
 
     while (locations[i].run == run && locations[i].address != address)
         i = (i + 1) & (TABLE_SIZE - 1);
-
-    struct location *location = &locations[i];
-
-    if (location->run != run) {
-        location->run = run;
-        location->address = address;
-        location->size = size;
-        location->count = 1;
-        location->sc_floor = 0;
-        location->stores[0] =
-            (struct store){.value = read_plain(address, size)};
-        memset(location->seen_count, 0, sizeof location->seen_count);
-        location->held = false;
-        memset(&location->lock_clock, 0, sizeof location->lock_clock);
-    }
-    return location;
+    return &locations[i];
 }
 
-void explore_check_alive(const void *address, struct explore_place place)
+/* One store, which everybody has seen. */
+static void begin(struct location *location, size_t size, uint64_t value)
 {
-    size_t offset = (size_t)((uintptr_t)address - (uintptr_t)heap);
+    location->size = size;
+    location->count = 1;
+    location->sc_floor = 0;
+    location->stores[0] = (struct store){.value = value};
+    memset(location->seen_count, 0, sizeof location->seen_count);
+    memset(location->stale, 0, sizeof location->stale);
+    location->held = false;
+    memset(&location->lock_clock, 0, sizeof location->lock_clock);
+}
 
-    if ((uintptr_t)address >= (uintptr_t)heap && offset < HEAP_SIZE &&
-        heap_freed[offset / HEAP_UNIT])
-        explore_fail(EXPLORE_USE_AFTER_FREE, "freed memory is used", place);
+/* The location, made with its present content.  What was written there by plain
+ * code is the first content of a new object: that nobody had a claim on the old
+ * one any more is checked elsewhere. */
+static struct location *location_of(const void *address, size_t size)
+{
+    struct location *location = find(address);
+    uint64_t content = read_plain(address, size);
+
+    if (location->run != run) {
+        if (++location_count == TABLE_LIMIT)
+            explore_fail(EXPLORE_TOO_LARGE, "too many atomics", EXPLORE_PLACE);
+        location->run = run;
+        location->address = address;
+        begin(location, size, content);
+    } else if (location->size != size ||
+               location->stores[location->count - 1].value != content) {
+        begin(location, size, content);
+    }
+    return location;
 }
 
 static uint16_t tick(void)
@@ -145,12 +145,16 @@ static int seen_by(const struct location *location, unsigned of,
 }
 
 /* The oldest store that the running thread may see. */
-static int floor_of(const struct location *location)
+static int floor_of(const struct location *location, enum explore_order order)
 {
     const struct explore_clock *clock = explore_my_clock();
-    int floor = 0;
+    unsigned self = explore_self();
+    int newest = location->count - 1;
+    int floor = order == EXPLORE_seq_cst ? location->sc_floor : 0;
 
-    for (int i = location->count - 1; i > floor; i--) {
+    if (!explore_may_be_stale())
+        return newest;
+    for (int i = newest; i > floor; i--) {
         const struct store *store = &location->stores[i];
 
         if (store->tick <= clock->at[store->thread])
@@ -162,7 +166,23 @@ static int floor_of(const struct location *location)
         if (floor < seen)
             floor = seen;
     }
+    if (location->stale[self].count >= PATIENCE &&
+        location->stale[self].index == floor && floor < newest)
+        floor++;
     return floor;
+}
+
+static void note_stale(struct location *location, int index)
+{
+    unsigned self = explore_self();
+
+    if (index == location->count - 1)
+        return;
+    explore_was_stale();
+    if (location->stale[self].index != index)
+        location->stale[self].count = 0;
+    location->stale[self].index = index;
+    location->stale[self].count++;
 }
 
 static void note_seen(struct location *location, int index,
@@ -194,11 +214,13 @@ static bool releases(enum explore_order order)
 static void see(struct location *location, int index, enum explore_order order,
                 struct explore_place place)
 {
+    note_stale(location, index);
     note_seen(location, index, place);
     if (acquires(order))
         explore_clock_join(explore_my_clock(), &location->stores[index].sync);
     if (order == EXPLORE_seq_cst && location->sc_floor < index)
         location->sc_floor = index;
+    explore_touch(location->address, location->size, EXPLORE_ATOMIC, place);
 }
 
 static void append(struct location *location, void *address, uint64_t value,
@@ -219,36 +241,41 @@ static void append(struct location *location, void *address, uint64_t value,
         location->sc_floor = location->count;
     location->count++;
     memcpy(address, &value, location->size);
+    explore_touch(address, location->size, EXPLORE_ATOMIC, place);
 }
 
-static void announce(const char *what, const void *address, size_t size,
-                     bool write, struct explore_place place)
+static void announce(const void *address, size_t size, bool write,
+                     enum explore_order order, struct explore_place place)
 {
-    struct explore_op op = {what, (uintptr_t)address, size, write, place};
+    struct explore_op op = {
+        .address = (uintptr_t)address,
+        .size = size,
+        .write = write,
+        .seq_cst = order == EXPLORE_seq_cst,
+        .place = place,
+    };
 
     explore_point(&op);
-    explore_check_alive(address, place);
+    explore_check_alive(address, size, place);
 }
 
 uint64_t explore_load(const void *address, size_t size,
                       enum explore_order order, struct explore_place place)
 {
     struct location *location;
-    int floor;
+    int newest;
     int index;
 
     if (!explore_active())
         return read_plain(address, size);
-    announce("load", address, size, false, place);
+    announce(address, size, false, order, place);
     location = location_of(address, size);
-    floor = floor_of(location);
-    if (order == EXPLORE_seq_cst && floor < location->sc_floor)
-        floor = location->sc_floor;
-    index = location->count - 1 -
-            (int)explore_choose((unsigned)(location->count - floor));
+    newest = location->count - 1;
+    index = newest - (int)explore_choose(
+                         (unsigned)(newest - floor_of(location, order) + 1));
     see(location, index, order, place);
-    explore_trace(index == location->count - 1 ? "load" : "load (stale)",
-                  address, location->stores[index].value, place);
+    explore_trace(index == newest ? "load" : "load (stale)", address,
+                  location->stores[index].value, place);
     return location->stores[index].value;
 }
 
@@ -259,7 +286,7 @@ void explore_store(void *address, size_t size, uint64_t value,
         memcpy(address, &value, size);
         return;
     }
-    announce("store", address, size, true, place);
+    announce(address, size, true, order, place);
     append(location_of(address, size), address, value, order, NULL, place);
     explore_trace("store", address, value, place);
 }
@@ -285,17 +312,14 @@ static uint64_t apply(enum explore_rmw what, uint64_t old, uint64_t operand,
 }
 
 /* Read the newest store and put a new one right behind it. */
-static uint64_t replace(struct location *location, void *address,
-                        uint64_t value, enum explore_order order,
-                        struct explore_place place)
+static void replace(struct location *location, void *address, uint64_t value,
+                    enum explore_order order, struct explore_place place)
 {
     int last = location->count - 1;
-    uint64_t old = location->stores[last].value;
     struct explore_clock chain = location->stores[last].sync;
 
     see(location, last, order, place);
     append(location, address, value, order, &chain, place);
-    return old;
 }
 
 uint64_t explore_rmw(void *address, size_t size, enum explore_rmw what,
@@ -312,13 +336,49 @@ uint64_t explore_rmw(void *address, size_t size, enum explore_rmw what,
         memcpy(address, &value, size);
         return old;
     }
-    announce("rmw", address, size, true, place);
+    announce(address, size, true, order, place);
     location = location_of(address, size);
     old = location->stores[location->count - 1].value;
     value = apply(what, old, operand, size);
-    (void)replace(location, address, value, order, place);
+    replace(location, address, value, order, place);
     explore_trace("rmw", address, value, place);
     return old;
+}
+
+/* Choose what a compare-and-swap reads: -1 if it is to succeed, else the store
+ * that is not what it expected.  An old one counts as a failure for no reason:
+ * loops would multiply them without end. */
+static int choose_cas(const struct location *location, uint64_t expected,
+                      enum explore_order failure_order, bool weak)
+{
+    int newest = location->count - 1;
+    int floor = floor_of(location, failure_order);
+    bool matches = location->stores[newest].value == expected;
+    int candidates[MAX_STORES];
+    unsigned count = 0;
+
+    if (matches && weak)
+        candidates[count++] = newest;
+    for (int i = newest - 1; i >= floor; i--) {
+        if (location->stores[i].value != expected)
+            candidates[count++] = i;
+    }
+    if (count == 0 || !explore_spurious())
+        return matches ? -1 : newest;
+    return candidates[explore_choose(count)];
+}
+
+static bool cas_plain(void *address, size_t size, uint64_t *expected,
+                      uint64_t desired)
+{
+    uint64_t found = read_plain(address, size);
+
+    if (found != *expected) {
+        *expected = found;
+        return false;
+    }
+    memcpy(address, &desired, size);
+    return true;
 }
 
 bool explore_cas(void *address, size_t size, uint64_t *expected,
@@ -327,60 +387,66 @@ bool explore_cas(void *address, size_t size, uint64_t *expected,
                  struct explore_place place)
 {
     struct location *location;
-    uint64_t found;
+    int index;
 
-    if (!explore_active()) {
-        found = read_plain(address, size);
-        if (found != *expected) {
-            *expected = found;
-            return false;
-        }
-        memcpy(address, &desired, size);
+    if (!explore_active())
+        return cas_plain(address, size, expected, desired);
+    announce(address, size, true, order, place);
+    location = location_of(address, size);
+    index = choose_cas(location, *expected, failure_order, weak);
+    if (index < 0) {
+        replace(location, address, desired, order, place);
+        explore_trace("cas", address, desired, place);
         return true;
     }
-    announce("cas", address, size, true, place);
-    location = location_of(address, size);
-    found = location->stores[location->count - 1].value;
-    if (found != *expected || (weak && explore_spurious())) {
-        see(location, location->count - 1, failure_order, place);
-        explore_trace("cas (failed)", address, found, place);
-        *expected = found;
-        return false;
-    }
-    (void)replace(location, address, desired, order, place);
-    explore_trace("cas", address, desired, place);
-    return true;
+    *expected = location->stores[index].value;
+    see(location, index, failure_order, place);
+    explore_trace(index == location->count - 1 ? "cas (failed)"
+                                               : "cas (stale)",
+                  address, *expected, place);
+    return false;
 }
 
-void explore_init(void *address, size_t size, uint64_t value)
+void explore_init(void *address, size_t size, uint64_t value,
+                  struct explore_place place)
 {
+    explore_touch(address, size, EXPLORE_PLAIN_WRITE, place);
     memcpy(address, &value, size);
-    if (explore_active()) {
-        struct location *location = location_of(address, size);
+    if (explore_active())
+        begin(location_of(address, size), size, value);
+}
 
-        /* A new object: nobody may have a claim on an older one here. */
-        location->count = 1;
-        location->sc_floor = 0;
-        location->stores[0] = (struct store){.value = value};
-        memset(location->seen_count, 0, sizeof location->seen_count);
-    }
+/* Locks. */
+
+bool explore_lock_is_held(const void *address)
+{
+    const struct location *location = find(address);
+
+    return location->run == run && location->held;
 }
 
 void explore_lock(void *address, struct explore_place place)
 {
+    struct explore_op op = {
+        .address = (uintptr_t)address,
+        .size = 4,
+        .write = true,
+        .lock = true,
+        .place = place,
+    };
     struct location *location;
 
     if (!explore_active())
         return;
-    announce("lock", address, 4, true, place);
-    /* Ends: whoever holds it unlocks, or nobody can go on, which is found. */
-    while ((location = location_of(address, 4))->held) {
-        explore_block(EXPLORE_BLOCK_LOCK, address, place);
-        explore_check_alive(address, place);
-    }
+    /* Returns once it is free. */
+    explore_point(&op);
+    explore_check_alive(address, 4, place);
+    location = location_of(address, 4);
+    explore_check(!location->held, "the lock was free", place);
     location->held = true;
     explore_clock_join(explore_my_clock(), &location->lock_clock);
     tick();
+    explore_touch(address, 4, EXPLORE_ATOMIC, place);
     explore_trace("lock", address, 1, place);
 }
 
@@ -390,93 +456,13 @@ void explore_unlock(void *address, struct explore_place place)
 
     if (!explore_active())
         return;
-    announce("unlock", address, 4, true, place);
+    explore_check_alive(address, 4, place);
     location = location_of(address, 4);
     explore_check(location->held, "an unlocked lock was held", place);
     location->held = false;
     tick();
     location->lock_clock = *explore_my_clock();
+    explore_touch(address, 4, EXPLORE_ATOMIC, place);
     explore_trace("unlock", address, 0, place);
-    explore_unblock(EXPLORE_BLOCK_LOCK, address, EXPLORE_THREADS);
-}
-
-/* Cells. */
-
-static struct cell *cell_of(const void *address)
-{
-    size_t i = hash(address);
-
-    while (cells[i].run == run && cells[i].address != address)
-        i = (i + 1) & (TABLE_SIZE - 1);
-    if (cells[i].run != run)
-        cells[i] = (struct cell){.address = address, .run = run};
-    return &cells[i];
-}
-
-void explore_cell(const void *address, size_t size, bool write,
-                  struct explore_place place)
-{
-    const struct explore_clock *clock;
-    struct cell *cell;
-    unsigned self = explore_self();
-
-    (void)size;
-    if (!explore_active())
-        return;
-    explore_check_alive(address, place);
-    clock = explore_my_clock();
-    cell = cell_of(address);
-    if (cell->write_tick > clock->at[cell->writer])
-        explore_fail(EXPLORE_RACE, "a write that does not happen before",
-                     place);
-    for (int i = 0; write && i < EXPLORE_THREADS; i++) {
-        if (cell->read_tick[i] > clock->at[i])
-            explore_fail(EXPLORE_RACE, "a read that does not happen before",
-                         place);
-    }
-    if (write) {
-        cell->writer = (int)self;
-        cell->write_tick = tick();
-    } else {
-        cell->read_tick[self] = tick();
-    }
-    explore_trace(write ? "cell write" : "cell read", address, 0, place);
-}
-
-/* The heap: memory is never reused within an execution. */
-
-static void *heap_take(void *ctx, size_t size, size_t align)
-{
-    size_t start = (heap_used + align - 1) & ~(align - 1);
-    size_t rounded = (size + HEAP_UNIT - 1) & ~(size_t)(HEAP_UNIT - 1);
-
-    (void)ctx;
-    if (align < HEAP_UNIT)
-        start = (heap_used + HEAP_UNIT - 1) & ~(size_t)(HEAP_UNIT - 1);
-    if (start + rounded > HEAP_SIZE)
-        return NULL;
-    heap_used = start + rounded;
-    heap_out++;
-    return heap + start;
-}
-
-static void heap_give(void *ctx, void *memory, size_t size, size_t align)
-{
-    size_t first = (size_t)((char *)memory - heap) / HEAP_UNIT;
-    size_t units = (size + HEAP_UNIT - 1) / HEAP_UNIT;
-
-    (void)ctx;
-    (void)align;
-    if (explore_active())
-        announce("free", memory, size, true, EXPLORE_PLACE);
-    heap_out--;
-    memset(heap_freed + first, 1, units);
-    explore_trace("free", memory, size, EXPLORE_PLACE);
-}
-
-const pirn_alloc explore_heap = {.take = heap_take, .give = heap_give};
-
-size_t explore_heap_out(void)
-{
-    return heap_out;
+    explore_released(address, 4);
 }

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/engine/explore_sys.c - the world as the explorer shows it.
  *
- * Futexes, event descriptors, the wait set and the thread-local, keyed by
- * virtual thread.  The wait set is edge-triggered: a signal makes its entry
- * ready, signals coalesce, whoever polls first takes it, and a sleeper that
- * was woken may find that somebody else did.  System calls order nothing: an
- * algorithm must not lean on the kernel's own locks.  Everything else of the
- * table is absent: a model that needs it is too large.
+ * Futexes, event descriptors, poll, the wait set, the clock, starting threads
+ * and the thread-local, keyed by virtual thread.  The wait set is
+ * edge-triggered: a signal makes its entry ready, signals coalesce, whoever
+ * polls first takes it, and a sleeper that was woken may find that somebody else
+ * did.  System calls order nothing: an algorithm must not lean on the kernel's
+ * own locks.  Everything else of the table is absent: a model that needs it is
+ * too large.
+ *
+ * All descriptors are one place for the search: their calls are few.
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "engine/explore_internal.h"
 #include "sys/sys.h"
 #include "sys/tls.h"
 
-enum { FIRST_FD = 1000, MAX_FDS = 16, MAX_ENTRIES = 4 };
+enum { FIRST_FD = 1000, MAX_FDS = 16, MAX_ENTRIES = 6 };
 
 struct entry {
     int fd;
+    uint32_t events;
     void *data;
     bool ready;
 };
@@ -27,7 +32,6 @@ struct entry {
 /* An event descriptor or a wait set; both are named by their number. */
 struct file {
     bool open;
-    bool is_set;
     uint64_t count;                    /* of an event descriptor */
     struct entry entries[MAX_ENTRIES]; /* of a set */
     int entry_count;
@@ -50,19 +54,29 @@ static struct file *file_of(int fd)
     return file;
 }
 
-static void announce(const char *what, const void *address, size_t size)
+static void announce(const char *what, const void *address, size_t size,
+                     pirn_deadline deadline)
 {
-    struct explore_op op = {what, (uintptr_t)address, size, true,
-                            EXPLORE_PLACE};
+    struct explore_op op = {
+        .address = (uintptr_t)address,
+        .size = size,
+        .write = true,
+        .time = deadline.ns != UINT64_MAX && deadline.ns > explore_now(),
+        .place = EXPLORE_PLACE,
+    };
 
     explore_point(&op);
-    explore_check_alive(address, EXPLORE_PLACE);
     explore_trace(what, address, 0, EXPLORE_PLACE);
+}
+
+static void announce_files(const char *what, pirn_deadline deadline)
+{
+    announce(what, files, sizeof files, deadline);
 }
 
 static uint64_t sys_clock(void)
 {
-    return explore_active() ? 1000000 : real->clock_ns();
+    return explore_active() ? explore_now() : real->clock_ns();
 }
 
 static uint64_t sys_random(void)
@@ -70,19 +84,21 @@ static uint64_t sys_random(void)
     return 4;
 }
 
+/* ---- Threads. ---- */
+
 static int sys_futex_wait(uint32_t *word, uint32_t expected,
                           pirn_deadline deadline)
 {
     if (!explore_active())
         return real->futex_wait(word, expected, deadline);
-    announce("futex wait", word, sizeof *word);
+    announce("futex wait", word, sizeof *word, deadline);
+    explore_check_alive(word, sizeof *word, EXPLORE_PLACE);
     /* The kernel looks at the newest value. */
     if (*word != expected || explore_spurious())
         return 0;
-    if (deadline.ns != UINT64_MAX && explore_choose(2) == 1)
+    if (deadline.ns <= explore_now() || explore_times_out(deadline.ns))
         return -ETIMEDOUT;
-    explore_block(EXPLORE_BLOCK_WAIT, word, EXPLORE_PLACE);
-    return 0;
+    return explore_wait(word, deadline.ns, EXPLORE_PLACE) ? -ETIMEDOUT : 0;
 }
 
 static void sys_futex_wake(uint32_t *word, int count)
@@ -93,54 +109,62 @@ static void sys_futex_wake(uint32_t *word, int count)
     }
     /* The word may be freed memory by now: the kernel only compares its
      * address. */
-    struct explore_op op = {"futex wake", (uintptr_t)word, sizeof *word, true,
-                            EXPLORE_PLACE};
-
-    explore_point(&op);
-    explore_trace("futex wake", word, 0, EXPLORE_PLACE);
-    explore_unblock(EXPLORE_BLOCK_WAIT, word, count);
+    announce("futex wake", word, sizeof *word, PIRN_NEVER);
+    explore_unblock(word, count);
 }
 
-static int open_file(bool is_set)
+static int sys_thread_start(const char *name, void (*fn)(void *arg), void *arg)
+{
+    (void)name;
+    if (explore_refused())
+        return -EAGAIN;
+    explore_thread(fn, arg);
+    return 0;
+}
+
+static int sys_thread_id(void)
+{
+    return explore_active() ? (int)explore_self() : real->thread_id();
+}
+
+/* ---- Descriptors. ---- */
+
+static int open_file(void)
 {
     for (int i = 0; i < MAX_FDS; i++) {
         if (!files[i].open) {
-            files[i] = (struct file){.open = true, .is_set = is_set};
+            files[i] = (struct file){.open = true};
             return FIRST_FD + i;
         }
     }
     return -EMFILE;
 }
 
-static int sys_eventfd(void)
-{
-    return open_file(false);
-}
-
-static int sys_epoll_create(void)
-{
-    return open_file(true);
-}
-
-static int sys_timerfd(void)
-{
-    return open_file(false);
-}
-
 static int sys_timerfd_set(int fd, pirn_deadline deadline)
 {
-    (void)file_of(fd);
     (void)deadline;
-    return 0;
+    (void)file_of(fd);
+    /* Then whoever waits falls back on the timeout of its wait. */
+    return -ENOSYS;
 }
 
+/* A set forgets a closed descriptor, as nobody has a copy of it. */
 static void sys_close(int fd)
 {
-    announce("close", file_of(fd), sizeof(struct file));
+    announce_files("close", PIRN_NEVER);
     file_of(fd)->open = false;
+    for (int i = 0; i < MAX_FDS; i++) {
+        struct file *set = &files[i];
+
+        for (int k = 0; k < set->entry_count; k++) {
+            if (set->entries[k].fd == fd)
+                set->entries[k--] = set->entries[--set->entry_count];
+        }
+    }
 }
 
-/* Make the entries that watch `fd` ready and wake one sleeper of each set. */
+/* Make the entries that watch `fd` ready and wake one sleeper of each set, and
+ * everybody who polls. */
 static void set_ready(int fd)
 {
     for (int i = 0; i < MAX_FDS; i++) {
@@ -149,15 +173,16 @@ static void set_ready(int fd)
         for (int k = 0; set->open && k < set->entry_count; k++) {
             if (set->entries[k].fd == fd) {
                 set->entries[k].ready = true;
-                explore_unblock(EXPLORE_BLOCK_WAIT, set, 1);
+                explore_unblock(set, 1);
             }
         }
     }
+    explore_unblock(files, EXPLORE_THREADS);
 }
 
 static int sys_eventfd_signal(int fd)
 {
-    announce("eventfd signal", files, sizeof files);
+    announce_files("signal", PIRN_NEVER);
     file_of(fd)->count++;
     set_ready(fd);
     return 0;
@@ -165,34 +190,75 @@ static int sys_eventfd_signal(int fd)
 
 static ssize_t sys_read(int fd, void *buf, size_t len)
 {
-    struct file *file = file_of(fd);
+    struct file *file;
 
-    announce("eventfd read", files, sizeof files);
+    announce_files("read", PIRN_NEVER);
+    file = file_of(fd);
     if (file->count == 0)
         return -EAGAIN;
-    memcpy(buf, &file->count, len);
+    memcpy(buf, &file->count, len < sizeof file->count ? len
+                                                       : sizeof file->count);
     file->count = 0;
     return (ssize_t)len;
 }
 
+/* What the library has to say to people. */
+static ssize_t sys_write(int fd, const void *buf, size_t len)
+{
+    (void)fd;
+    (void)buf;
+    return (ssize_t)len;
+}
+
+static int sys_set_nonblock(int fd, bool nonblock)
+{
+    (void)file_of(fd);
+    return nonblock;
+}
+
+static int sys_poll(struct pollfd *fds, int count, pirn_deadline deadline)
+{
+    announce_files("poll", deadline);
+    /* Ends: each round follows a signal, or nobody can go on. */
+    for (;;) {
+        int ready = 0;
+
+        for (int i = 0; i < count; i++) {
+            bool is = (fds[i].events & POLLIN) != 0 &&
+                      file_of(fds[i].fd)->count > 0;
+
+            fds[i].revents = is ? POLLIN : 0;
+            ready += is;
+        }
+        if (ready > 0 || deadline.ns <= explore_now() ||
+            explore_times_out(deadline.ns) || explore_spurious())
+            return ready;
+        if (explore_wait(files, deadline.ns, EXPLORE_PLACE))
+            return 0;
+    }
+}
+
+/* ---- The wait set. ---- */
+
 static int sys_epoll_add(int epoll_fd, int fd, uint32_t events, void *data)
 {
-    struct file *set = file_of(epoll_fd);
+    struct file *set;
 
-    (void)events;
-    announce("epoll add", files, sizeof files);
+    announce_files("watch", PIRN_NEVER);
+    set = file_of(epoll_fd);
     if (set->entry_count == MAX_ENTRIES)
         return -ENOSPC;
     set->entries[set->entry_count++] =
-        (struct entry){fd, data, file_of(fd)->count > 0};
+        (struct entry){fd, events, data, file_of(fd)->count > 0};
     return 0;
 }
 
 static int sys_epoll_remove(int epoll_fd, int fd)
 {
-    struct file *set = file_of(epoll_fd);
+    struct file *set;
 
-    announce("epoll remove", files, sizeof files);
+    announce_files("unwatch", PIRN_NEVER);
+    set = file_of(epoll_fd);
     for (int i = 0; i < set->entry_count; i++) {
         if (set->entries[i].fd == fd) {
             set->entries[i] = set->entries[--set->entry_count];
@@ -207,11 +273,13 @@ static int harvest(struct file *set, struct epoll_event *events, int capacity)
     int count = 0;
 
     for (int i = 0; i < set->entry_count && count < capacity; i++) {
-        if (set->entries[i].ready) {
-            set->entries[i].ready = false;
-            events[count++] =
-                (struct epoll_event){.events = EPOLLIN,
-                                     .data = {.ptr = set->entries[i].data}};
+        struct entry *entry = &set->entries[i];
+
+        if (entry->ready) {
+            entry->ready = false;
+            events[count++] = (struct epoll_event){
+                .events = entry->events & EPOLLIN,
+                .data = {.ptr = entry->data}};
         }
     }
     return count;
@@ -220,41 +288,39 @@ static int harvest(struct file *set, struct epoll_event *events, int capacity)
 static int sys_epoll_wait(int epoll_fd, struct epoll_event *events,
                           int capacity, pirn_deadline deadline)
 {
-    struct file *set = file_of(epoll_fd);
+    struct file *set;
     int count;
 
-    announce("epoll wait", files, sizeof files);
+    announce_files("epoll wait", deadline);
+    set = file_of(epoll_fd);
     /* Ends: each round follows a signal, or nobody can go on. */
     while ((count = harvest(set, events, capacity)) == 0) {
-        if (deadline.ns == 0 || explore_spurious())
+        if (deadline.ns <= explore_now() || explore_times_out(deadline.ns) ||
+            explore_spurious())
             return 0;
-        if (deadline.ns != UINT64_MAX && explore_choose(2) == 1)
+        if (explore_wait(set, deadline.ns, EXPLORE_PLACE))
             return 0;
-        explore_block(EXPLORE_BLOCK_WAIT, set, EXPLORE_PLACE);
     }
     return count;
 }
 
-static int sys_thread_start(const char *name, void (*fn)(void *arg), void *arg)
-{
-    (void)name;
-    explore_thread(fn, arg);
-    return 0;
-}
-
-static struct pirn__sys table = {
+static const struct pirn__sys table = {
     .clock_ns = sys_clock,
     .random = sys_random,
     .futex_wait = sys_futex_wait,
     .futex_wake = sys_futex_wake,
     .thread_start = sys_thread_start,
+    .thread_id = sys_thread_id,
     .close = sys_close,
     .read = sys_read,
-    .eventfd = sys_eventfd,
+    .write = sys_write,
+    .eventfd = open_file,
     .eventfd_signal = sys_eventfd_signal,
-    .timerfd = sys_timerfd,
+    .timerfd = open_file,
     .timerfd_set = sys_timerfd_set,
-    .epoll_create = sys_epoll_create,
+    .set_nonblock = sys_set_nonblock,
+    .poll = sys_poll,
+    .epoll_create = open_file,
     .epoll_add = sys_epoll_add,
     .epoll_remove = sys_epoll_remove,
     .epoll_wait = sys_epoll_wait,
@@ -271,9 +337,10 @@ void explore_sys_remove(void)
     pirn__sys = real;
 }
 
-/* The library's one thread-local, instead of src/sys/tls.c. */
+/* ---- The library's one thread-local, instead of src/sys/tls.c. ---- */
 
 static void *outside;
+static void (*at_end)(void *value);
 
 void *pirn__tls_get(void)
 {
@@ -290,5 +357,14 @@ void pirn__tls_set(void *value)
 
 void pirn__tls_on_exit(void (*fn)(void *value))
 {
-    (void)fn;
+    at_end = fn;
+}
+
+void explore_tls_end(void)
+{
+    void *value = *explore_tls();
+
+    if (value != NULL && at_end != NULL)
+        at_end(value);
+    *explore_tls() = NULL;
 }

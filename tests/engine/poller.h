@@ -34,6 +34,8 @@ typedef struct poller {
         int wakers;
         PIRN_ATOMIC(int) wakers_shared;
     };
+    PIRN_ATOMIC(int) clones; /* ever made */
+    void (*on_clone)(struct poller *p); /* called in each; or NULL */
 } poller;
 
 static inline pirn_waker poller_waker_clone(const pirn_waker *self)
@@ -42,6 +44,10 @@ static inline pirn_waker poller_waker_clone(const pirn_waker *self)
 
     /* relaxed: a count. */
     (void)pirn__add(&p->wakers_shared, 1, relaxed);
+    /* relaxed: a count. */
+    (void)pirn__add(&p->clones, 1, relaxed);
+    if (p->on_clone != NULL)
+        p->on_clone(p);
     return *self;
 }
 
@@ -78,6 +84,12 @@ static inline int poller_wakers(poller *p)
 {
     /* relaxed: a count. */
     return pirn__load(&p->wakers_shared, relaxed);
+}
+
+static inline int poller_clones(poller *p)
+{
+    /* relaxed: a count. */
+    return pirn__load(&p->clones, relaxed);
 }
 
 /* A waker of the poller that is not counted; clone it to keep it. */

@@ -93,7 +93,7 @@ static void join_many(void *arg, size_t index)
 TEST(hand_over_among_waiting_threads)
 {
     struct queue queue = {.rt = runtime_new(),
-                          .rounds = test_size(200, 20000, 500000)};
+                          .rounds = test_size(100, 2000, 500000)};
     struct crew crew;
 
     crew_start(&crew, JOINERS, join_many, &queue);
@@ -129,8 +129,8 @@ static void join_until_late(void *arg, size_t index)
 
     (void)index;
     for (size_t i = 0; i < queue->rounds; i++) {
-        pirn_task *task = go_task(queue->rt, yield_a_few_times,
-                                  &queue->arrived);
+        pirn_task *task =
+            go_task(queue->rt, yield_a_few_times, &queue->arrived);
         int outcome;
         int rc = pirn_task_join(task, pirn_after_us(20), &outcome);
 
@@ -145,7 +145,7 @@ static void join_until_late(void *arg, size_t index)
 TEST(hand_over_among_host_calls_and_waiting_threads)
 {
     struct queue queue = {.rt = runtime_new(),
-                          .rounds = test_size(100, 5000, 200000)};
+                          .rounds = test_size(50, 1000, 200000)};
     struct queue together = {.rt = queue.rt, .rounds = queue.rounds};
     struct crew host;
     struct crew joiners;
@@ -157,6 +157,5 @@ TEST(hand_over_among_host_calls_and_waiting_threads)
     crew_join(&host);
     crew_join(&joiners);
     crew_join(&hurried);
-    EXPECT_EQ((3 + JOINERS) * queue.rounds,
-              runtime_end(queue.rt).spawned);
+    EXPECT_EQ((3 + JOINERS) * queue.rounds, runtime_end(queue.rt).spawned);
 }

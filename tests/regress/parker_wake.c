@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/regress/parker_wake.c - a thread that drives may free its runtime as
- * soon as its wait is over, so whoever wakes it must be out of the runtime by
- * then. */
+/* tests/regress/parker_wake.c - a thread that drives may give its runtime up as
+ * soon as its wait is over, while whoever wakes it is still inside; and a wake
+ * may come late, when the thread is long awake. */
+#include <poll.h>
+
 #include "sched/runtime_test.h"
+#include "sys/sys.h"
 #include "task/home.h"
 #include "task/local.h"
 
@@ -11,16 +14,27 @@ struct slow_home {
     struct pirn__home home; /* first */
     tally entered;
     tally left;
+    tally freed;
 };
+
+static struct slow_home *slow_of(struct pirn__home *home)
+{
+    return PIRN_CONTAINER_OF(home, struct slow_home, home);
+}
 
 static void wake_slowly(struct pirn__home *home)
 {
-    struct slow_home *slow = PIRN_CONTAINER_OF(home, struct slow_home, home);
-
-    tally_up(&slow->entered);
+    tally_up(&slow_of(home)->entered);
     for (int i = 0; i < 1000; i++)
         sched_yield();
-    tally_up(&slow->left);
+    EXPECT_EQ(0, tally_of(&slow_of(home)->freed));
+    tally_up(&slow_of(home)->left);
+}
+
+static void free_slow(struct pirn__home *home)
+{
+    EXPECT_EQ(1, tally_of(&slow_of(home)->left));
+    tally_up(&slow_of(home)->freed);
 }
 
 static void unpark(void *arg, size_t index)
@@ -29,23 +43,29 @@ static void unpark(void *arg, size_t index)
     pirn__parker_unpark(arg);
 }
 
-/* Goal: the end of a drive waits for an unpark that is still inside the home.
- * Method: end it while the home's wake is being called. */
-TEST(parker_drive_end_waits_for_the_waker)
+/* Goal: a home outlives an unpark that is still inside it.
+ * Method: the thread that drove it ends its drive and gives the home up while
+ * the home's wake is being called. */
+TEST(parker_unpark_keeps_the_home_it_wakes)
 {
-    static const struct pirn__home_ops ops = {.wake = wake_slowly};
+    static const struct pirn__home_ops ops = {.wake = wake_slowly,
+                                              .free = free_slow};
     struct slow_home slow = {.home.ops = &ops};
     struct pirn__parker *parker = pirn__parker_of(pirn__local());
     struct crew crew;
 
     REQUIRE(parker != NULL);
+    pirn__init(&slow.home.refs, 1);
     pirn__parker_reset(parker);
     EXPECT(pirn__parker_drive_begin(parker, &slow.home));
     crew_start(&crew, 1, unpark, parker);
     wait_for_tally(&slow.entered, 1);
     EXPECT(pirn__parker_drive_end(parker));
-    EXPECT_EQ(1, tally_of(&slow.left));
+    pirn__parker_drive_over(parker);
+    pirn__home_unref(&slow.home);
     crew_join(&crew);
+    EXPECT_EQ(1, tally_of(&slow.left));
+    EXPECT_EQ(1, tally_of(&slow.freed));
 }
 
 struct leaver {
@@ -75,7 +95,7 @@ static enum pirn_poll step_busy(struct probe *probe, pirn_cx *cx)
  * need the wake to go on. */
 TEST(parker_wakers_do_not_touch_a_runtime_that_is_gone)
 {
-    size_t rounds = test_size(300, 3000, 100000);
+    size_t rounds = test_size(100, 1000, 100000);
     struct leaver leaver = {.stop = {0}};
     struct crew crew;
 

@@ -62,8 +62,7 @@ static void sleep_s(int seconds)
  * the driver's thread while nothing happens. */
 TEST(idle_driver_does_not_wake_up)
 {
-    struct nap nap = {.rt = runtime_new(),
-                      .seconds = (int)test_size(1, 1, 10)};
+    struct nap nap = {.rt = runtime_new(), .seconds = (int)test_size(1, 1, 10)};
     struct bell other;
     pirn_sleep_op hour;
     struct crew crew;
@@ -78,8 +77,8 @@ TEST(idle_driver_does_not_wake_up)
     sleep_s(nap.seconds);
     bell_ring(&nap.bell);
     crew_join(&crew);
-    printf("idle for %d s: %ld context switches, %.3f ms of CPU\n",
-           nap.seconds, nap.switches, (double)nap.cpu_ns / 1e6);
+    printf("idle for %d s: %ld context switches, %.3f ms of CPU\n", nap.seconds,
+           nap.switches, (double)nap.cpu_ns / 1e6);
     /* Being preempted at the start or the end is not ours. */
     EXPECT_LE(nap.switches, 5);
     EXPECT_LE(nap.cpu_ns, 50000000);

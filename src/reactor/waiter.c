@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* src/reactor/waiter.c - how an operation waits for a descriptor; see io.h and
+ * line.h.
+ *
+ * The order of things keeps an event from being lost.  An operation tries its
+ * call; if that would block, the readiness is cleared, unless an event has come
+ * since; then, under the lock, the readiness is looked at again before the
+ * waiter enters the line.  An event changes the readiness first and takes the
+ * lock afterwards.  So either the look finds the event, or the event finds the
+ * waiter.
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "reactor/io.h"
+#include "reactor/reactor.h"
+#include "task/home.h"
+#include "task/local.h"
+
+/* Calls in one poll that may find the kernel's readiness wrong. */
+enum { MOST_TRIES = 4 };
+
+/* Binding. */
+
+/* What must happen to others once the lock is free. */
+struct aftermath {
+    pirn_waker old; /* replaced by the caller's */
+    bool bound;     /* what follows is set */
+    struct pirn__home *before; /* bound earlier; or NULL */
+    pirn_link moved;           /* wait on the descriptor, but now a reactor
+                                  watches it: have them look again */
+};
+
+static void clean_up(struct pirn__io *io, struct aftermath *after)
+{
+    pirn_waker_drop(after->old);
+    if (!after->bound)
+        return;
+    if (after->before != NULL)
+        pirn__home_unref(after->before);
+    pirn__io_wake_list(io, &after->moved, PIRN__WAITER_OUT);
+}
+
+static int bind_locked(struct pirn__io *io, struct pirn__home *home,
+                       struct aftermath *after)
+{
+    int rc = pirn__reactor_bind(home->reactor, io);
+
+    if (rc < 0)
+        return rc;
+    io->reactor = home->reactor;
+    /* Plain threads that wait for this runtime know its home only through us,
+     * so it is kept until we go, also when the runtime ends before. */
+    pirn__home_ref(home);
+    after->bound = true;
+    after->before = io->bound_home;
+    io->bound_home = home;
+    pirn__list_init(&after->moved);
+    pirn__io_empty_locked(io, &after->moved);
+    return 0;
+}
+
+static int register_locked(struct pirn__io *io)
+{
+    int rc;
+
+    if (io->registered)
+        return 0;
+    rc = pirn__reactor_watch(io->reactor, io, io->fd);
+    if (rc == -EPERM) {
+        /* A device without readiness, /dev/null among them. */
+        pirn__readiness_mark(&io->readiness, PIRN__READY_ALWAYS);
+        return 0;
+    }
+    io->registered = rc == 0;
+    return rc;
+}
+
+/* Nobody watches: the thread that polls will wait on the descriptor itself. */
+static int watch_alone(struct pirn__io *io, unsigned direction, pirn_cx *cx)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+
+    /* The descriptor may be ready all the time of a hold. */
+    if (direction == PIRN_READABLE && (word & PIRN__READY_HELD) != 0)
+        return 0;
+    return pirn__turn_note_fd(cx, io->fd,
+                              direction == PIRN_READABLE ? POLLIN : POLLOUT);
+}
+
+/* See to it that somebody will tell of an event. */
+static int attach_locked(struct pirn__io *io, unsigned direction, pirn_cx *cx,
+                         struct aftermath *after)
+{
+    struct pirn__turn *turn = cx->turn_;
+    int rc;
+
+    if (io->reactor == NULL) {
+        if (turn == NULL)
+            return PIRN_ENORUNTIME;
+        if (turn->parker != NULL)
+            return watch_alone(io, direction, cx);
+        if (turn->home == NULL)
+            return PIRN_ENORUNTIME;
+        rc = bind_locked(io, turn->home, after);
+        if (rc < 0)
+            return rc;
+    }
+    /* The wait set is shared with the parent, who alone harvests it. */
+    if (pirn__home_is_forked(pirn__reactor_home(io->reactor)))
+        return PIRN_EFORKED;
+    rc = register_locked(io);
+    /* Only a plain thread has to be told who will wake it. */
+    if (rc == 0 && turn != NULL && turn->parker != NULL)
+        pirn__turn_note_home(cx, pirn__reactor_home(io->reactor));
+    return rc;
+}
+
+/* Waiting. */
+
+void pirn__waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
+                       enum pirn_interest direction)
+{
+    *waiter = (pirn_io_waiter){.io_ = io, .direction_ = (uint8_t)direction};
+    pirn__list_init(&waiter->link_);
+}
+
+static bool is_always_ready(const struct pirn__io *io)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+
+    return (word & PIRN__READY_ALWAYS) != 0;
+}
+
+/* The usual case, which needs no lock: it was woken, and may try. */
+static bool is_woken(const pirn_io_waiter *waiter)
+{
+    const struct pirn__io *io = waiter->io_;
+
+    return pirn__waiter_state(waiter) == PIRN__WAITER_WOKEN &&
+           pirn__readiness_has(pirn__readiness_get(&io->readiness),
+                               waiter->direction_) &&
+           !pirn__gate_is_sealed(&io->gate);
+}
+
+/* Under the lock: may this waiter try now? */
+static bool may_try_locked(struct pirn__io *io, pirn_io_waiter *waiter)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+
+    if (!pirn__readiness_has(word, waiter->direction_))
+        return false;
+    /* Plain threads that wait on the descriptor see the same readiness and are
+     * not told apart: the kernel decides who gets it. */
+    if (io->reactor == NULL || (word & PIRN__READY_ALWAYS) != 0)
+        return true;
+    return pirn__line_is_turn_of(pirn__io_line(io, waiter->direction_), waiter);
+}
+
+/* 0: try.  1: wait.  Negative: neither. */
+static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
+                         pirn_cx *cx, struct aftermath *after)
+{
+    int rc;
+
+    if (pirn__gate_is_sealed(&io->gate))
+        return PIRN_ECLOSED;
+    if (pirn__waiter_state(waiter) == PIRN__WAITER_ENDED)
+        return PIRN_ESHUTDOWN;
+    if (may_try_locked(io, waiter))
+        return 0;
+    rc = attach_locked(io, waiter->direction_, cx, after);
+    if (rc < 0)
+        return rc;
+    if (is_always_ready(io))
+        return 0;
+    pirn__line_enter(pirn__io_line(io, waiter->direction_), waiter);
+    waiter->entered_ = true;
+    after->old = pirn_waker_store(&waiter->waker_, cx);
+    return 1;
+}
+
+/* Before a plain thread waits on a descriptor of its own it asks the kernel:
+ * nobody else keeps the readiness of an unbound one. */
+static void ask_if_alone(struct pirn__io *io, unsigned direction)
+{
+    uint64_t word = pirn__readiness_get(&io->readiness);
+    bool is_alone;
+
+    if ((word & (direction | PIRN__READY_ALWAYS)) != 0)
+        return;
+    pirn__lock(&io->lock);
+    is_alone = io->reactor == NULL;
+    pirn__unlock(&io->lock);
+    if (is_alone)
+        pirn__io_ask(io, direction);
+}
+
+enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
+                                       int *rc)
+{
+    struct pirn__io *io = waiter->io_;
+    struct aftermath after = {.bound = false};
+
+    *rc = 0;
+    if (is_woken(waiter))
+        return PIRN_READY;
+    if (cx->turn_ != NULL && cx->turn_->parker != NULL)
+        ask_if_alone(io, waiter->direction_);
+    pirn__lock(&io->lock);
+    *rc = decide_locked(io, waiter, cx, &after);
+    pirn__unlock(&io->lock);
+    clean_up(io, &after);
+    return *rc > 0 ? PIRN_PENDING : PIRN_READY;
+}
+
+enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
+                                      const struct pirn__io_call *call,
+                                      ssize_t *result)
+{
+    struct pirn__io *io = waiter->io_;
+    int rc;
+
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        if (pirn__waiter_poll_ready(waiter, cx, &rc) == PIRN_PENDING)
+            return PIRN_PENDING;
+        if (rc < 0) {
+            *result = rc;
+            return PIRN_READY;
+        }
+        *result = pirn__io_call(io, waiter->direction_, call);
+        if (*result != -EAGAIN || is_always_ready(io))
+            return PIRN_READY;
+    }
+    /* Others are quicker each time, or the kernel says "ready" and "not yet" in
+     * one breath: let the rest of the world run, and the deadline be looked
+     * at. */
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+void pirn__waiter_leave(pirn_io_waiter *waiter)
+{
+    struct pirn__io *io = waiter->io_;
+    pirn_waker own, next;
+
+    if (!waiter->entered_)
+        return;
+    pirn__lock(&io->lock);
+    pirn__line_leave(pirn__io_line(io, waiter->direction_), waiter);
+    own = pirn_waker_take(&waiter->waker_);
+    next = pirn__io_call_up_locked(io, waiter->direction_);
+    pirn__unlock(&io->lock);
+    waiter->entered_ = false;
+    pirn_waker_drop(own);
+    pirn_waker_wake(next);
+}
+

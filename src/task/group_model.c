@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/group_model.c - a group's gate, its members and their ends. */
+#include "task/group.h"
+
+#include "engine/model_home.h"
+
+static struct model_home model;
+
+/* A future that is ready at once and leaves a mark of how it went. */
+struct brief {
+    pirn_future future;
+};
+
+static PIRN_ATOMIC(int) polled;
+static PIRN_ATOMIC(int) dropped;
+
+static enum pirn_poll brief_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    pirn__add(&polled, 1, relaxed);
+    return PIRN_READY;
+}
+
+static void brief_drop(pirn_future *self)
+{
+    (void)self;
+    pirn__add(&dropped, 1, relaxed);
+}
+
+static struct brief brief(void)
+{
+    static const pirn_future_ops ops = {.poll = brief_poll,
+                                        .drop = brief_drop};
+
+    return (struct brief){{&ops}};
+}
+
+static PIRN_SHARED(int) admitted;
+
+static void spawn(void *arg)
+{
+    struct brief future = brief();
+
+    (void)arg;
+    if (model_home_spawn(&model, &future.future, sizeof future, false) != NULL)
+        pirn_cell_write(&admitted, 1);
+}
+
+static void cancel(struct pirn__task *task, void *arg)
+{
+    (void)arg;
+    pirn__task_submit(task, pirn__state_cancel(pirn__task_state(task)));
+}
+
+static void close_and_visit(void *arg)
+{
+    (void)arg;
+    pirn__group_close(&model.group);
+    pirn__group_visit(&model.group, cancel, NULL);
+}
+
+/* Goal: whoever is admitted is visited: a spawn against a closing group either
+ * fails or is cancelled. */
+MODEL(group_spawn_against_close_is_refused_or_visited,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    struct pirn__group_counts counts;
+
+    model_home_begin(&model);
+    explore_thread(spawn, NULL);
+    explore_thread(close_and_visit, NULL);
+    explore_join();
+    model_home_drain(&model);
+    counts = pirn__group_read(&model.group);
+    EXPLORE_CHECK(counts.spawned == (uint64_t)pirn_cell_read(&admitted));
+    EXPLORE_CHECK(counts.cancelled == counts.spawned);
+    EXPLORE_CHECK(pirn__load(&polled, relaxed) == 0);
+    model_home_finish(&model);
+}
+
+static void run_one(void *arg)
+{
+    (void)arg;
+    (void)model_home_run(&model);
+}
+
+/* Goal: a member may end while it is visited: it is left once and counted once,
+ * and the visit touches no freed cell. */
+MODEL(group_visit_against_members_that_end, .preemptions = 3)
+{
+    struct brief future = brief();
+    struct pirn__group_counts counts;
+
+    model_home_begin(&model);
+    for (int i = 0; i < 2; i++)
+        (void)model_home_spawn(&model, &future.future, sizeof future, false);
+    explore_thread(run_one, NULL);
+    explore_thread(run_one, NULL);
+    explore_thread(close_and_visit, NULL);
+    explore_join();
+    model_home_drain(&model);
+    counts = pirn__group_read(&model.group);
+    EXPLORE_CHECK(counts.completed + counts.cancelled == 2);
+    EXPLORE_CHECK((int)counts.completed == pirn__load(&polled, relaxed));
+    EXPLORE_CHECK((int)counts.cancelled == pirn__load(&dropped, relaxed));
+    model_home_finish(&model);
+}

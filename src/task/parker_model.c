@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/parker_model.c - a thread's sleep against its wakers: on the word, in
+ * poll, and while it drives a runtime.
+ */
+#include <pirn/io.h>
+#include <poll.h>
+
+#include "engine/model_home.h"
+#include "sys/sys.h"
+
+static struct pirn__parker *parker;
+static PIRN_ATOMIC(int) reason; /* relaxed: the parker orders it */
+static struct model_home model;
+
+static void begin(void)
+{
+    parker = pirn__parker_of(pirn__local());
+    EXPLORE_CHECK(parker != NULL);
+    pirn__parker_reset(parker);
+}
+
+/* A waker with a reference of its own. */
+static void wake(void *arg)
+{
+    pirn_waker *waker = arg;
+
+    pirn__add(&reason, 1, relaxed);
+    pirn_waker_wake(*waker);
+}
+
+static void wait_for(int reasons)
+{
+    while (pirn__load(&reason, relaxed) < reasons)
+        pirn__parker_park(parker, PIRN_NEVER);
+}
+
+/* Goal: no unpark is lost, the thread sees what it was woken for, and the last
+ * reference frees the parker.
+ * Method: the body itself parks; wakers may come before, within and after. */
+MODEL(parker_two_unparks_on_the_word, .preemptions = 3)
+{
+    static pirn_waker wakers[2];
+
+    begin();
+    wakers[0] = pirn__parker_waker(parker);
+    wakers[1] = pirn__parker_waker(parker);
+    explore_thread(wake, &wakers[0]);
+    explore_thread(wake, &wakers[1]);
+    wait_for(2);
+}
+
+static void wake_and_signal(void *arg)
+{
+    int fd = *(int *)arg;
+
+    pirn__add(&reason, 1, relaxed);
+    pirn__sys->eventfd_signal(fd);
+}
+
+/* The descriptor's readiness and an unpark, in any order; each is a reason. */
+static void wait_in_poll(int fd, pirn_waker *waker)
+{
+    pirn_cx cx = {.waker = waker,
+                  .turn_ = &(struct pirn__turn){.parker = parker}};
+    uint64_t count;
+
+    while (pirn__load(&reason, relaxed) < 2) {
+        EXPLORE_CHECK(pirn__turn_note_fd(&cx, fd, POLLIN) == 0);
+        pirn__parker_park(parker, PIRN_NEVER);
+        (void)pirn__sys->read(fd, &count, sizeof count);
+        pirn__parker_reset(parker);
+    }
+}
+
+/* Goal: a thread that sleeps in poll is woken by the wake descriptor, one that
+ * is awake is not kept awake by it for ever, and a wake is not eaten by the
+ * draining of an earlier one. */
+MODEL(parker_unpark_and_readiness_in_poll, .preemptions = 3, .spurious = -1)
+{
+    static pirn_waker waker;
+    static int fd;
+
+    begin();
+    fd = pirn__sys->eventfd();
+    waker = pirn__parker_waker(parker);
+    explore_thread(wake, &waker);
+    explore_thread(wake_and_signal, &fd);
+    wait_in_poll(fd, &waker);
+}
+
+/* Driving: the home's own sleep stands for the wait set. */
+
+static void drive(void)
+{
+    while (pirn__load(&reason, relaxed) < 2) {
+        int seen = pirn__load(&model.wakes, acquire);
+
+        if (!pirn__parker_drive_begin(parker, &model.home)) {
+            (void)pirn__parker_consume(parker);
+            continue;
+        }
+        /* The driver looks between two turns, then sleeps. */
+        if (pirn__load(&reason, relaxed) < 2)
+            (void)pirn__sys->futex_wait((uint32_t *)(void *)&model.wakes.v_,
+                                        (uint32_t)seen, PIRN_NEVER);
+        (void)pirn__parker_drive_end(parker);
+    }
+    pirn__parker_drive_over(parker);
+}
+
+static void wake_driver(struct pirn__home *home)
+{
+    model_home_wake(home);
+    pirn__sys->futex_wake(
+        (uint32_t *)(void *)&model_home_of(home)->wakes.v_, 1);
+}
+
+/* Goal: an unpark reaches a thread that sleeps as a driver; the home is kept
+ * until the last unparker has woken it, also when the driver has long left. */
+MODEL(parker_two_unparks_of_a_driver, .preemptions = 3)
+{
+    static struct pirn__home_ops ops;
+    static pirn_waker wakers[2];
+
+    model_home_begin(&model);
+    ops = *model.home.ops;
+    ops.wake = wake_driver;
+    model.home.ops = &ops;
+    begin();
+    wakers[0] = pirn__parker_waker(parker);
+    wakers[1] = pirn__parker_waker(parker);
+    explore_thread(wake, &wakers[0]);
+    explore_thread(wake, &wakers[1]);
+    drive();
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
+    EXPLORE_CHECK(pirn__load(&model.frees, relaxed) == 0);
+}
