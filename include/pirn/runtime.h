@@ -33,6 +33,10 @@ typedef struct pirn_failure {
     const char *message; /* of pirn_panic() or pirn_cx_fail(), or "" */
 } pirn_failure;
 
+enum {
+    PIRN_WORKERS_AUTO = INT32_MAX /* see pirn_runtime_options.workers */
+};
+
 /* Called on the thread that noticed; may not suspend. */
 typedef void pirn_failure_fn(void *arg, const pirn_failure *failure);
 
@@ -44,6 +48,16 @@ typedef struct pirn_runtime_options {
     uint32_t blocking_queue;   /* jobs that may wait; 0: 1024 */
     bool overflow_report; /* name the fiber that overran its stack: installs
                              handlers for SIGSEGV and SIGBUS, which chain */
+    /* Threads of its own that run its tasks, at most 512; 0: none, it is a
+     * current-thread runtime and the host drives it.  PIRN_WORKERS_AUTO: as many
+     * as the process may use processors, by its affinity mask and the quota of
+     * its control groups. */
+    uint32_t workers;
+    uint64_t seed; /* of the choice of victims; 0: from the system */
+    /* Called on each worker's thread, first and last; may be NULL. */
+    void (*on_thread_start)(void *arg, uint32_t worker);
+    void (*on_thread_stop)(void *arg, uint32_t worker);
+    void *hook_arg;
     pirn_failure_fn *on_failure; /* NULL: one line on standard error */
     void *on_failure_arg;
 } pirn_runtime_options;
@@ -198,6 +212,29 @@ PIRN_API PIRN_MUST_CHECK int
 pirn_run_with(pirn_fiber_fn *fn, void *arg, const pirn_runtime_options *options,
               pirn_report *report);
 
+/* Counters of one worker of a pool. */
+typedef struct pirn_worker_info {
+    uint64_t polls;
+    uint64_t steals;    /* times it took tasks from another worker */
+    uint64_t overflows; /* times its queue was full */
+    uint64_t parks;     /* times it went to sleep */
+    uint64_t wakes;     /* times it woke another worker */
+    uint64_t lifo_runs; /* polls of a task right after the one that woke it */
+    uint64_t yields;    /* polls ended by the coop budget or a yield */
+    uint64_t rescues;   /* times it helped a worker that did not move */
+    uint32_t queued;    /* tasks in its queue now */
+} pirn_worker_info;
+
+/* Read the counters of worker `index`, from 0.
+ *
+ * Thread    any
+ * Errors    -EINVAL  an argument is NULL, the runtime has no pool, or no such
+ *                    worker
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_runtime_get_worker(pirn_runtime *rt,
+                                                     uint32_t index,
+                                                     pirn_worker_info *out);
+
 /* Counters and facts about a running runtime. */
 typedef struct pirn_runtime_info {
     uint64_t tasks;      /* alive now */
@@ -211,6 +248,9 @@ typedef struct pirn_runtime_info {
     size_t task_bytes;   /* memory of task cells */
     size_t stacks;       /* in use */
     size_t stack_limit;  /* how many the guards allow; SIZE_MAX: no limit */
+    uint32_t workers;    /* of its pool; 0 without one */
+    uint64_t steals;     /* by its workers */
+    uint64_t rescues;    /* of workers that did not move */
     const char *backend; /* "epoll" */
     const char *guards;  /* "region" or "protect" */
 } pirn_runtime_info;

@@ -35,7 +35,7 @@ static int arm_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
 
-    return pirn__timer_rearm(&fiber->timer, fiber->cx->turn_->home->timers,
+    return pirn__timer_rearm(&fiber->timer, pirn__cx_timers(fiber->cx),
                              pirn__task_waker_borrowed(task), deadline);
 }
 

@@ -67,7 +67,7 @@ bool pirn__io_seal(struct pirn__io *io)
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
     if (!pirn__gate_is_sealed(&io->gate)) {
-        pirn__io_unbind_locked(io, false);
+        pirn__io_unbind_locked(io);
         seal = pirn__gate_seal(&io->gate);
         pirn__io_empty_locked(io, &waiters);
     }
@@ -213,7 +213,7 @@ int pirn__io_release(struct pirn__io *io)
     pirn__lock(&io->lock);
     seal = pirn__gate_try_seal(&io->gate);
     if (seal == PIRN__GATE_EMPTY) {
-        pirn__io_unbind_locked(io, false);
+        pirn__io_unbind_locked(io);
         pirn__io_empty_locked(io, &waiters);
     }
     pirn__unlock(&io->lock);

@@ -57,6 +57,7 @@ void pirn__io_open(struct pirn__io *io, int fd,
     struct pirn__home *home = io->memory_home;
 
     io->fd = fd;
+    io->slot = PIRN__IO_NO_SLOT;
     io->trusts_short =
         kind->kind == PIRN__FD_TCP || kind->kind == PIRN__FD_PIPE;
     io->was_blocking = kind->was_blocking;
@@ -250,7 +251,7 @@ void pirn__io_wake_list(struct pirn__io *io, pirn_link *list, uint8_t state)
 
 /* Binding. */
 
-void pirn__io_unbind_locked(struct pirn__io *io, bool quiet)
+void pirn__io_unbind_locked(struct pirn__io *io)
 {
     struct pirn__reactor *reactor = io->reactor;
 
@@ -258,8 +259,7 @@ void pirn__io_unbind_locked(struct pirn__io *io, bool quiet)
         return;
     if (io->registered)
         pirn__reactor_unwatch(reactor, io->fd);
-    /* No event is under way for what was never registered. */
-    pirn__reactor_unbind(reactor, io, quiet || !io->registered);
+    pirn__reactor_unbind(reactor, io);
     io->registered = false;
     io->reactor = NULL;
 }
@@ -271,7 +271,7 @@ void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor)
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
     if (io->reactor == reactor) {
-        pirn__io_unbind_locked(io, true);
+        pirn__io_unbind_locked(io);
         pirn__io_empty_locked(io, &waiters);
     }
     pirn__unlock(&io->lock);

@@ -61,11 +61,14 @@ struct pirn__io {
     pirn_link closers;             /* lock: wait for `gone` */
     struct pirn__reactor *reactor; /* lock: NULL when unbound */
     pirn_link bound_link;          /* the reactor's lock */
+    uint32_t slot;                 /* the reactor's lock; or PIRN__IO_NO_SLOT */
     struct pirn__home *bound_home; /* lock: the latest, kept with a reference */
     struct pirn__home *memory_home; /* constant, with a reference; or NULL */
     size_t size;                    /* constant: of the whole object */
     const struct pirn__io_ops *ops; /* constant */
 };
+
+enum { PIRN__IO_NO_SLOT = INT32_MAX };
 
 static inline struct pirn__line *pirn__io_line(struct pirn__io *io,
                                                unsigned direction)
@@ -183,8 +186,8 @@ void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor);
 
 /* For close.c. */
 
-/* Stop being watched.  `quiet` as in pirn__reactor_unbind(). */
-void pirn__io_unbind_locked(struct pirn__io *io, bool quiet);
+/* Stop being watched. */
+void pirn__io_unbind_locked(struct pirn__io *io);
 
 /* Move both lines to `out`, an initialised list. */
 void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* src/reactor/reactor.c - epoll.
  *
- * An event carries the address of its pirn__io, and the driver meets that
- * address some time after the kernel wrote it down: the io may have been closed
- * in between.  Therefore the reactor holds a reference to each io of its list,
- * and when one leaves that was registered, the reference goes to the graveyard.
- * The driver empties the graveyard before it asks the kernel again.  By then the
- * last batch has been worked off, and as each io in the graveyard has left the
- * set, no later batch can name it.  A burst of closes on other threads cannot
- * pile the graveyard up without bound: from a certain size on the driver is
- * woken.
+ * An event carries a token: the number of a slot of the reactor's table, and how
+ * often that slot has been used.  A thread meets the token some time after the
+ * kernel wrote it down, and the io may have been closed in between; then the
+ * slot has moved on and the event is for nobody.  Under the lock a token that is
+ * still good gives the io and a reference to it, so no event ever meets freed
+ * memory, however many threads poll the set.
  *
  * Invariant, under the lock of an io: it is in the list exactly if its `reactor`
  * is this one.  So the reactor outlives whoever sees that under the io's lock.
@@ -19,6 +16,7 @@
 #include "reactor/reactor.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "base/assert.h"
@@ -30,14 +28,26 @@
 #include "task/home.h"
 
 enum {
-    EVENT_BATCH = 1024,
-    GRAVEYARD_LIMIT = 1024,
+    SLOTS_FIRST = 64, /* the table's first size; it doubles */
+    SLOT_NONE = UINT32_MAX >> 1,
     REACTOR_ALIGN = 64,
+    EVENTS_ALIGN = 16,
 };
+
+/* Tokens of our own descriptors; slots have generations from 1 on. */
+enum { TOKEN_WAKE = 1, TOKEN_TIMER = 2 };
 
 /* The kernel's own timeout is late by the slack of the thread, 50 us by default;
  * below this it is worth a system call to be exact. */
 static const uint64_t short_wait_ns = 4 * 1000 * 1000;
+
+/* What a token names. */
+struct slot {
+    struct pirn__io *io;        /* or NULL */
+    struct pirn__alarm *alarm;  /* or NULL */
+    uint32_t generation;        /* of the present or the next use; from 1 */
+    uint32_t next_free;         /* while it is free */
+};
 
 struct pirn__reactor {
     const pirn_alloc *alloc;
@@ -48,20 +58,22 @@ struct pirn__reactor {
     PIRN_ATOMIC(uint32_t) wake_pending; /* 1: written, not harvested yet */
     uint64_t timer_ns;                  /* driver: what timer_fd is armed for */
     pirn_lock lock;
-    bool dead;                              /* lock: binds nothing more */
-    pirn_link bound;                        /* lock */
-    pirn_link graveyard;                    /* lock */
-    PIRN_ATOMIC(uint32_t) grave_count;      /* written under the lock */
-    struct epoll_event events[EVENT_BATCH]; /* driver */
+    bool dead;                         /* lock: binds nothing more */
+    pirn_link bound;                   /* lock */
+    struct slot *slots;                /* lock */
+    uint32_t slot_count;               /* lock */
+    uint32_t free_slot;                /* lock: the first, or SLOT_NONE */
+    struct pirn__harvest harvest;      /* driver */
 };
 
 /* Making. */
 
 /* Nobody reads the counter of either, so they are edge-triggered: otherwise
  * they would stay ready for ever after the first time. */
-static int add_own(struct pirn__reactor *reactor, int *fd)
+static int add_own(struct pirn__reactor *reactor, int fd, uint64_t token)
 {
-    return pirn__sys->epoll_add(reactor->epoll_fd, *fd, EPOLLIN | EPOLLET, fd);
+    return pirn__sys->epoll_add(reactor->epoll_fd, fd, EPOLLIN | EPOLLET,
+                                (void *)(uintptr_t)token);
 }
 
 static int open_descriptors(struct pirn__reactor *reactor)
@@ -76,7 +88,7 @@ static int open_descriptors(struct pirn__reactor *reactor)
     if (rc < 0)
         goto fail_epoll_fd;
     reactor->wake_fd = rc;
-    rc = add_own(reactor, &reactor->wake_fd);
+    rc = add_own(reactor, reactor->wake_fd, TOKEN_WAKE);
     if (rc < 0)
         goto fail_wake_fd;
 
@@ -84,7 +96,7 @@ static int open_descriptors(struct pirn__reactor *reactor)
     if (rc < 0)
         goto fail_wake_fd;
     reactor->timer_fd = rc;
-    rc = add_own(reactor, &reactor->timer_fd);
+    rc = add_own(reactor, reactor->timer_fd, TOKEN_TIMER);
     if (rc < 0)
         goto fail_timer_fd;
     return 0;
@@ -113,11 +125,17 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
     reactor->timer_ns = UINT64_MAX;
     reactor->dead = false;
     pirn__init(&reactor->wake_pending, 0);
-    pirn__init(&reactor->grave_count, 0);
+    reactor->slots = NULL;
+    reactor->slot_count = 0;
+    reactor->free_slot = SLOT_NONE;
     pirn__lock_init(&reactor->lock);
     pirn__list_init(&reactor->bound);
-    pirn__list_init(&reactor->graveyard);
-    rc = open_descriptors(reactor);
+    rc = pirn__harvest_init(&reactor->harvest, alloc);
+    if (rc == 0) {
+        rc = open_descriptors(reactor);
+        if (rc < 0)
+            pirn__harvest_deinit(&reactor->harvest, alloc);
+    }
     if (rc < 0) {
         alloc->give(alloc->ctx, reactor, sizeof *reactor, REACTOR_ALIGN);
         return rc;
@@ -179,38 +197,123 @@ int pirn__reactor_bind(struct pirn__reactor *reactor, struct pirn__io *io)
     return rc;
 }
 
-/* The wake stays under the lock: without it the reactor may be gone once its
- * list is empty. */
-static void bury_locked(struct pirn__reactor *reactor, struct pirn__io *io)
-{
-    uint32_t count;
+/* Slots. */
 
-    pirn__list_push_tail(&reactor->graveyard, &io->bound_link);
-    /* relaxed: the lock orders it; the driver's look outside is a hint. */
-    count = pirn__add(&reactor->grave_count, 1, relaxed) + 1;
-    if (count % GRAVEYARD_LIMIT == 0 && claim_wake(reactor))
-        write_wake_locked(reactor);
+static size_t table_size(uint32_t count)
+{
+    return (size_t)count * sizeof(struct slot);
 }
 
-void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io,
-                          bool quiet)
+/* Twice as many slots. */
+static int grow_locked(struct pirn__reactor *reactor)
+{
+    const pirn_alloc *alloc = reactor->alloc;
+    uint32_t old = reactor->slot_count;
+    uint32_t count = old == 0 ? SLOTS_FIRST : 2 * old;
+    struct slot *slots;
+
+    if (count >= SLOT_NONE)
+        return -ENOMEM;
+    slots = alloc->take(alloc->ctx, table_size(count), REACTOR_ALIGN);
+    if (slots == NULL)
+        return -ENOMEM;
+    if (old > 0) {
+        memcpy(slots, reactor->slots, table_size(old));
+        alloc->give(alloc->ctx, reactor->slots, table_size(old),
+                    REACTOR_ALIGN);
+    }
+    for (uint32_t i = count; i-- > old;) {
+        slots[i] = (struct slot){.generation = 1,
+                                 .next_free = reactor->free_slot};
+        reactor->free_slot = i;
+    }
+    reactor->slots = slots;
+    reactor->slot_count = count;
+    return 0;
+}
+
+static int take_slot_locked(struct pirn__reactor *reactor, uint32_t *out)
+{
+    int rc = reactor->free_slot == SLOT_NONE ? grow_locked(reactor) : 0;
+
+    if (rc < 0)
+        return rc;
+    *out = reactor->free_slot;
+    reactor->free_slot = reactor->slots[*out].next_free;
+    return 0;
+}
+
+/* From here on its tokens are stale. */
+static void give_slot_locked(struct pirn__reactor *reactor, uint32_t index)
+{
+    struct slot *slot = &reactor->slots[index];
+
+    slot->io = NULL;
+    slot->alarm = NULL;
+    /* 2^32 uses while one event waits to be looked at: does not happen. */
+    slot->generation = slot->generation == UINT32_MAX ? 1
+                                                      : slot->generation + 1;
+    slot->next_free = reactor->free_slot;
+    reactor->free_slot = index;
+}
+
+static uint64_t token_locked(const struct pirn__reactor *reactor,
+                             uint32_t index)
+{
+    return (uint64_t)reactor->slots[index].generation << 32 | index;
+}
+
+void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io)
 {
     pirn__lock(&reactor->lock);
     pirn__list_remove(&io->bound_link);
-    if (!quiet)
-        bury_locked(reactor, io);
+    if (io->slot != PIRN__IO_NO_SLOT)
+        give_slot_locked(reactor, io->slot);
+    io->slot = PIRN__IO_NO_SLOT;
     pirn__unlock(&reactor->lock);
     /* Not the last one: the caller works on `io`. */
-    if (quiet)
-        pirn__io_drop(io);
+    pirn__io_drop(io);
+}
+
+/* A slot for the io, and its token. */
+static int enter_io(struct pirn__reactor *reactor, struct pirn__io *io,
+                    uint64_t *token)
+{
+    int rc;
+
+    pirn__lock(&reactor->lock);
+    rc = take_slot_locked(reactor, &io->slot);
+    if (rc == 0) {
+        reactor->slots[io->slot].io = io;
+        *token = token_locked(reactor, io->slot);
+    }
+    pirn__unlock(&reactor->lock);
+    return rc;
+}
+
+static void leave_io(struct pirn__reactor *reactor, struct pirn__io *io)
+{
+    pirn__lock(&reactor->lock);
+    give_slot_locked(reactor, io->slot);
+    io->slot = PIRN__IO_NO_SLOT;
+    pirn__unlock(&reactor->lock);
 }
 
 int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,
                         int fd)
 {
-    return pirn__sys->epoll_add(
-        reactor->epoll_fd, fd,
-        EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, io);
+    uint64_t token;
+    int rc = enter_io(reactor, io, &token);
+
+    if (rc < 0)
+        return rc;
+    rc = pirn__sys->epoll_add(reactor->epoll_fd, fd,
+                              EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI |
+                                  EPOLLET,
+                              (void *)(uintptr_t)token);
+    if (rc < 0)
+        leave_io(reactor, io);
+    return rc;
 }
 
 void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)
@@ -222,24 +325,66 @@ void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)
     (void)pirn__sys->epoll_remove(reactor->epoll_fd, fd);
 }
 
-static void empty_graveyard(struct pirn__reactor *reactor)
-{
-    pirn_link graves;
-    pirn_link *link;
+/* Alarms. */
 
-    /* relaxed: a hint.  What is missed now goes before the next wait. */
-    if (pirn__load(&reactor->grave_count, relaxed) == 0)
-        return;
-    pirn__list_init(&graves);
+int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
+                     void (*fn)(struct pirn__alarm *alarm))
+{
+    uint64_t token = 0;
+    int rc = pirn__sys->timerfd();
+
+    if (rc < 0)
+        return rc;
+    *alarm = (struct pirn__alarm){.fd = rc, .fn = fn};
+    pirn__init(&alarm->armed_ns, UINT64_MAX);
     pirn__lock(&reactor->lock);
-    pirn__list_splice_tail(&graves, &reactor->graveyard);
-    /* relaxed: the lock orders it. */
-    pirn__store(&reactor->grave_count, 0, relaxed);
+    rc = take_slot_locked(reactor, &alarm->slot);
+    if (rc == 0) {
+        reactor->slots[alarm->slot].alarm = alarm;
+        token = token_locked(reactor, alarm->slot);
+    }
     pirn__unlock(&reactor->lock);
-    /* Whoever is in the graveyard is sealed and never bound again: its link is
-     * ours alone. */
-    while ((link = pirn__list_pop_head(&graves)) != NULL)
-        pirn__io_drop(PIRN_CONTAINER_OF(link, struct pirn__io, bound_link));
+    if (rc < 0)
+        goto fail_fd;
+    rc = add_own(reactor, alarm->fd, token);
+    if (rc < 0)
+        goto fail_slot;
+    return 0;
+
+fail_slot:
+    pirn__lock(&reactor->lock);
+    give_slot_locked(reactor, alarm->slot);
+    pirn__unlock(&reactor->lock);
+fail_fd:
+    pirn__sys->close(alarm->fd);
+    return rc;
+}
+
+void pirn__alarm_close(struct pirn__reactor *reactor,
+                       struct pirn__alarm *alarm)
+{
+    pirn__lock(&reactor->lock);
+    give_slot_locked(reactor, alarm->slot);
+    pirn__unlock(&reactor->lock);
+    (void)pirn__sys->epoll_remove(reactor->epoll_fd, alarm->fd);
+    pirn__sys->close(alarm->fd);
+}
+
+void pirn__alarm_arm(struct pirn__alarm *alarm, pirn_deadline deadline)
+{
+    /* relaxed: a guess that the swap below confirms. */
+    uint64_t armed = pirn__load(&alarm->armed_ns, relaxed);
+
+    /* Ends: each failure means that another thread armed it for another time,
+     * and those times only fall until it fires. */
+    do {
+        if (armed <= deadline.ns)
+            return;
+        /* acq_rel [alarm.armed]: acquire [alarm.armed] against the harvest,
+         * after which the kernel's timer is free again. */
+    } while (!pirn__cas_weak(&alarm->armed_ns, &armed, deadline.ns, acq_rel,
+                             relaxed));
+    (void)pirn__sys->timerfd_set(alarm->fd, deadline);
 }
 
 /* Waiting. */
@@ -275,35 +420,99 @@ static void harvest_wake(struct pirn__reactor *reactor)
     (void)pirn__swap(&reactor->wake_pending, 0, acq_rel);
 }
 
-/* True for a descriptor, false for one of our own. */
-static bool harvest(struct pirn__reactor *reactor,
-                    const struct epoll_event *event)
+int pirn__harvest_init(struct pirn__harvest *harvest, const pirn_alloc *alloc)
 {
-    if (event->data.ptr == &reactor->wake_fd) {
+    *harvest = (struct pirn__harvest){
+        .events = alloc->take(alloc->ctx,
+                              PIRN__HARVEST_SIZE * sizeof(struct epoll_event),
+                              EVENTS_ALIGN),
+    };
+    return harvest->events == NULL ? -ENOMEM : 0;
+}
+
+void pirn__harvest_deinit(struct pirn__harvest *harvest,
+                          const pirn_alloc *alloc)
+{
+    if (harvest->events != NULL)
+        alloc->give(alloc->ctx, harvest->events,
+                    PIRN__HARVEST_SIZE * sizeof(struct epoll_event),
+                    EVENTS_ALIGN);
+    harvest->events = NULL;
+}
+
+/* Who an event is for. */
+struct target {
+    struct pirn__io *io;       /* with a reference */
+    struct pirn__alarm *alarm;
+};
+
+static struct target resolve_locked(struct pirn__reactor *reactor,
+                                    uint64_t token)
+{
+    uint32_t index = (uint32_t)token;
+    struct slot *slot = &reactor->slots[index];
+
+    if (index >= reactor->slot_count || slot->generation != token >> 32)
+        return (struct target){0};
+    if (slot->io != NULL)
+        pirn__io_keep(slot->io);
+    return (struct target){slot->io, slot->alarm};
+}
+
+static void ring_alarm(struct pirn__alarm *alarm)
+{
+    /* acq_rel [alarm.armed]: release [alarm.armed]: from here on it may be
+     * armed again. */
+    (void)pirn__swap(&alarm->armed_ns, UINT64_MAX, acq_rel);
+    alarm->fn(alarm);
+}
+
+/* True for a descriptor, false for one of our own. */
+static bool dispatch(struct pirn__reactor *reactor,
+                     struct pirn__harvest *harvest,
+                     const struct epoll_event *event)
+{
+    struct target target;
+
+    if (event->data.u64 == TOKEN_WAKE) {
         harvest_wake(reactor);
+        harvest->woken = true;
         return false;
     }
-    if (event->data.ptr == &reactor->timer_fd)
+    if (event->data.u64 == TOKEN_TIMER)
         return false;
-    pirn__io_event(event->data.ptr, event->events);
+    pirn__lock(&reactor->lock);
+    target = resolve_locked(reactor, event->data.u64);
+    pirn__unlock(&reactor->lock);
+    if (target.alarm != NULL)
+        ring_alarm(target.alarm);
+    if (target.io == NULL)
+        return false;
+    pirn__io_event(target.io, event->events);
+    pirn__io_drop(target.io);
     return true;
+}
+
+int pirn__reactor_harvest(struct pirn__reactor *reactor,
+                          struct pirn__harvest *harvest,
+                          pirn_deadline deadline)
+{
+    struct epoll_event *events = harvest->events;
+    int harvested = 0;
+    int count;
+
+    harvest->woken = false;
+    count = pirn__sys->epoll_wait(reactor->epoll_fd, events,
+                                  PIRN__HARVEST_SIZE, deadline);
+    for (int i = 0; i < count; i++)
+        harvested += dispatch(reactor, harvest, &events[i]);
+    return count < 0 ? count : harvested;
 }
 
 int pirn__reactor_poll(struct pirn__reactor *reactor, pirn_deadline deadline)
 {
-    pirn_deadline timeout;
-    int harvested = 0;
-    int count;
-
-    empty_graveyard(reactor);
-    timeout = prepare_timeout(reactor, deadline);
-    count = pirn__sys->epoll_wait(reactor->epoll_fd, reactor->events,
-                                  EVENT_BATCH, timeout);
-    if (count < 0)
-        return count;
-    for (int i = 0; i < count; i++)
-        harvested += harvest(reactor, &reactor->events[i]);
-    return harvested;
+    return pirn__reactor_harvest(reactor, &reactor->harvest,
+                                 prepare_timeout(reactor, deadline));
 }
 
 /* Ending. */
@@ -350,7 +559,6 @@ void pirn__reactor_shutdown(struct pirn__reactor *reactor)
         pirn__io_end(io, reactor);
         pirn__io_drop(io);
     }
-    empty_graveyard(reactor);
     close_descriptors(reactor);
 }
 
@@ -360,5 +568,9 @@ void pirn__reactor_free(struct pirn__reactor *reactor)
 
     PIRN_ASSERT(reactor->wake_fd < 0);
     PIRN_ASSERT(pirn__list_empty(&reactor->bound));
+    pirn__harvest_deinit(&reactor->harvest, alloc);
+    if (reactor->slots != NULL)
+        alloc->give(alloc->ctx, reactor->slots,
+                    table_size(reactor->slot_count), REACTOR_ALIGN);
     alloc->give(alloc->ctx, reactor, sizeof *reactor, REACTOR_ALIGN);
 }

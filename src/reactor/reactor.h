@@ -11,8 +11,11 @@
 
 #include <pirn/alloc.h>
 
+#include "base/atomic.h"
+
 struct pirn__reactor;
 struct pirn__home;
+struct pirn__io;
 struct pirn__io;
 
 /* `home` is set into the objects that are made under it. */
@@ -24,6 +27,40 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
  * counted), or a negative code.  PIRN_EXPIRED only looks.  It may return early,
  * with 0. */
 int pirn__reactor_poll(struct pirn__reactor *reactor, pirn_deadline deadline);
+
+/* A timer in the set: whoever harvests it calls fn. */
+struct pirn__alarm {
+    int fd;
+    uint32_t slot;
+    PIRN_ATOMIC(uint64_t) armed_ns; /* UINT64_MAX: not armed */
+    void (*fn)(struct pirn__alarm *alarm);
+};
+
+int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
+                     void (*fn)(struct pirn__alarm *alarm));
+void pirn__alarm_close(struct pirn__reactor *reactor,
+                       struct pirn__alarm *alarm);
+
+/* Arm for a time of the system's clock, unless it is armed for an earlier one
+ * or the same.  Any thread. */
+void pirn__alarm_arm(struct pirn__alarm *alarm, pirn_deadline deadline);
+
+/* The events of one poll of one thread. */
+enum { PIRN__HARVEST_SIZE = 256 };
+struct pirn__harvest {
+    bool woken; /* the wake descriptor was among them: the wake is yours */
+    void *events; /* the system's, PIRN__HARVEST_SIZE of them */
+};
+
+int pirn__harvest_init(struct pirn__harvest *harvest, const pirn_alloc *alloc);
+void pirn__harvest_deinit(struct pirn__harvest *harvest,
+                          const pirn_alloc *alloc);
+
+/* As pirn__reactor_poll(), for many threads at once, each with its own
+ * harvest.  The deadline is PIRN_EXPIRED or PIRN_NEVER: times are alarms. */
+int pirn__reactor_harvest(struct pirn__reactor *reactor,
+                          struct pirn__harvest *harvest,
+                          pirn_deadline deadline);
 
 /* Make the poll that runs now, or the next one, return.  Nothing after
  * shutdown. */
@@ -44,10 +81,9 @@ void pirn__reactor_free(struct pirn__reactor *reactor);
 /* Take a reference to `io` and enter it in the list; PIRN_ESHUTDOWN. */
 int pirn__reactor_bind(struct pirn__reactor *reactor, struct pirn__io *io);
 
-/* Out of the list.  `quiet`: no event for it can be under way, so its reference
- * is given up at once; else after the batch that the driver works on. */
-void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io,
-                          bool quiet);
+/* Out of the list; gives the reference up.  Events that are under way are for
+ * nobody from here on. */
+void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io);
 
 /* Enter or remove the descriptor in the set. */
 int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,

@@ -9,6 +9,7 @@
 
 #include "reactor/reactor.h"
 #include "sched/runtime.h"
+#include "sched/worker.h"
 #include "sys/fork.h"
 #include "task/await.h"
 
@@ -75,6 +76,8 @@ int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
     if (rt == NULL)
         return -EINVAL;
     rc = may_drive(rt);
+    if (rc == 0 && rt->pool != NULL)
+        rc = -EPERM;
     if (rc == 0)
         rc = take_seat(rt, &request, &outer);
     if (rc < 0)
@@ -89,12 +92,14 @@ int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
 
 int pirn_runtime_fd(const pirn_runtime *rt)
 {
-    return rt == NULL ? -EINVAL : pirn__reactor_fd(rt->home.reactor);
+    if (rt == NULL)
+        return -EINVAL;
+    return rt->pool != NULL ? -EPERM : pirn__reactor_fd(rt->home.reactor);
 }
 
 pirn_deadline pirn_runtime_next_deadline(pirn_runtime *rt)
 {
-    if (rt == NULL)
+    if (rt == NULL || rt->pool != NULL)
         return PIRN_NEVER;
     return pirn__driver_has_ready(rt) ? PIRN_EXPIRED : pirn__driver_next(rt);
 }
@@ -104,7 +109,8 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
                         struct pirn__parker *parker, pirn_deadline deadline)
 {
     pirn_waker waker = pirn__parker_waker(parker);
-    struct pirn__turn turn = {.home = &rt->home, .parker = parker};
+    struct pirn__turn turn = {
+        .home = &rt->home, .timers = rt->home.timers, .parker = parker};
     pirn_cx cx = {.waker = &waker, .turn_ = &turn};
     bool woken = true;
     int rc = -EINPROGRESS;
@@ -151,6 +157,8 @@ int pirn_block_on(pirn_runtime *rt, pirn_future *future, pirn_deadline deadline)
     parker = rc == 0 ? pirn__parker_of(pirn__local()) : NULL;
     if (rc == 0 && parker == NULL)
         rc = -ENOMEM;
+    if (rc == 0 && rt->pool != NULL)
+        return pirn__pool_block_on(rt, future, parker, deadline);
     if (rc == 0)
         rc = take_seat(rt, &request, &outer);
     if (rc < 0) {

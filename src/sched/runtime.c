@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sched/runtime.c - making a runtime, its references, its facts. */
 #include "sched/runtime.h"
+#include "sched/worker.h"
+#include "sys/cpu.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,6 +78,16 @@ static const struct pirn__home_ops home_ops = {
     .free = pirn__runtime_free,
 };
 
+/* A pool drives itself. */
+static const struct pirn__home_ops pool_home_ops = {
+    .submit = pirn__pool_submit,
+    .wake = pirn__pool_wake,
+    .drive_or_park = pirn__pool_park,
+    .now = runtime_now,
+    .failed = runtime_failed,
+    .free = pirn__runtime_free,
+};
+
 static int check_options(const pirn_runtime_options *options)
 {
     const pirn_alloc *alloc = options->alloc;
@@ -85,6 +97,9 @@ static int check_options(const pirn_runtime_options *options)
         return -EINVAL;
     if (stack != 0 &&
         (stack < RUNTIME_STACK_SIZE_MIN || stack > RUNTIME_STACK_SIZE_MAX))
+        return -EINVAL;
+    if (options->workers != PIRN_WORKERS_AUTO &&
+        options->workers > PIRN__HOME_LIMIT)
         return -EINVAL;
     return options->blocking_threads > RUNTIME_BLOCKING_THREADS_MAX ? -EINVAL
                                                                     : 0;
@@ -127,7 +142,12 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->overflow_report = options->overflow_report;
     rt->on_failure = options->on_failure;
     rt->on_failure_arg = options->on_failure_arg;
+    rt->on_thread_start = options->on_thread_start;
+    rt->on_thread_stop = options->on_thread_stop;
+    rt->hook_arg = options->hook_arg;
+    rt->seed = options->seed != 0 ? options->seed : pirn__sys->random();
     rt->turn.home = &rt->home;
+    rt->turn.timers = &rt->timers;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
     pirn__init(&rt->sleeping, PIRN__DRIVER_ASLEEP);
@@ -135,6 +155,21 @@ static void fill_runtime(struct pirn_runtime *rt,
     pirn__slabs_init(&rt->slabs, &rt->alloc, cells_are_back, &rt->home);
     pirn__group_init(&rt->group, &rt->home);
     pirn__timers_init(&rt->timers, &rt->home);
+}
+
+/* Make a pool of so many workers, not started. */
+static int make_pool(struct pirn_runtime *rt, uint32_t workers)
+{
+    int rc;
+
+    if (workers == PIRN_WORKERS_AUTO)
+        workers = pirn__cpu_workers().count;
+    rc = pirn__pool_new(rt, workers, &rt->pool);
+    if (rc < 0)
+        return rc;
+    rt->home.ops = &pool_home_ops;
+    rt->home.timers = &rt->pool->workers[0]->timers;
+    return 0;
 }
 
 int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
@@ -164,10 +199,24 @@ int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
         alloc->give(alloc->ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
         return rc;
     }
+    rc = options->workers == 0 ? 0 : make_pool(rt, options->workers);
+    if (rc < 0)
+        goto fail_reactor;
     if (stacks_ops != NULL)
         stacks_ops->begin(rt);
+    rc = rt->pool == NULL ? 0 : pirn__pool_start(rt->pool);
+    if (rc < 0) {
+        pirn_runtime_unref(rt);
+        return rc;
+    }
     *out = rt;
     return 0;
+
+fail_reactor:
+    pirn__reactor_shutdown(rt->home.reactor);
+    pirn__reactor_free(rt->home.reactor);
+    alloc->give(alloc->ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
+    return rc;
 }
 
 void pirn__runtime_end_stacks(struct pirn_runtime *rt)
@@ -211,10 +260,60 @@ void pirn__runtime_free(struct pirn__home *home)
 
     if (stacks_ops != NULL)
         stacks_ops->free(rt);
+    if (rt->pool != NULL)
+        pirn__pool_free(rt->pool);
     pirn__reactor_free(home->reactor);
     alloc.give(alloc.ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
     if (alloc.done != NULL)
         alloc.done(alloc.ctx);
+}
+
+static uint64_t read_counter(const pirn__counter *counter)
+{
+    /* relaxed: a statistic. */
+    return pirn__load(counter, relaxed);
+}
+
+static void add_pool_info(struct pirn__pool *pool, pirn_runtime_info *out)
+{
+    out->workers = pool->count;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        struct pirn__worker *worker = pool->workers[i];
+        const struct pirn__worker_counters *counters = &worker->counters;
+
+        out->polls += read_counter(&counters->polls);
+        out->turns += read_counter(&counters->parks);
+        out->wakes += read_counter(&counters->wakes);
+        out->deferred += read_counter(&counters->yields);
+        out->steals += read_counter(&counters->steals);
+        out->rescues += read_counter(&counters->rescues);
+        out->timers += pirn__timers_count(&worker->timers);
+    }
+}
+
+int pirn_runtime_get_worker(pirn_runtime *rt, uint32_t index,
+                            pirn_worker_info *out)
+{
+    struct pirn__worker *worker;
+    const struct pirn__worker_counters *counters;
+
+    if (rt == NULL || out == NULL || rt->pool == NULL ||
+        index >= rt->pool->count)
+        return -EINVAL;
+    worker = rt->pool->workers[index];
+    counters = &worker->counters;
+    *out = (pirn_worker_info){
+        .polls = read_counter(&counters->polls),
+        .steals = read_counter(&counters->steals),
+        .overflows = read_counter(&counters->overflows),
+        .parks = read_counter(&counters->parks),
+        .wakes = read_counter(&counters->wakes),
+        .lifo_runs = read_counter(&counters->lifo_runs),
+        .yields = read_counter(&counters->yields),
+        .rescues = read_counter(&counters->rescues),
+        .queued = pirn__ring_len(&worker->ring),
+    };
+    return 0;
 }
 
 void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
@@ -227,7 +326,7 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     *out = (pirn_runtime_info){0};
     if (rt == NULL)
         return;
-    counts = pirn__group_read(&rt->group);
+    counts = pirn__root_read(rt);
     pirn__slabs_stats(&rt->slabs, &slabs);
     out->tasks = counts.live;
     out->spawned = counts.spawned;
@@ -245,6 +344,8 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     out->task_bytes = slabs.bytes;
     out->backend = "epoll";
     out->guards = "";
+    if (rt->pool != NULL)
+        add_pool_info(rt->pool, out);
     if (stacks_ops != NULL)
         stacks_ops->info(rt, out);
 }

@@ -65,7 +65,13 @@ struct pirn_runtime {
     struct pirn__seat seat;
     struct pirn__slabs slabs;
     struct pirn__group group; /* the root: owner of every task without another */
-    struct pirn__timers timers;
+    struct pirn__timers timers; /* without a pool */
+    struct pirn__pool *pool;    /* constant; NULL: the host drives */
+    uint64_t seed;              /* constant */
+    void (*on_thread_start)(void *arg, uint32_t worker);
+    void (*on_thread_stop)(void *arg, uint32_t worker);
+    void *hook_arg;
+    PIRN_ATOMIC(uint32_t) nudge; /* counts what a shutdown may wait for */
 
     /* Any thread. */
     struct pirn__inbox inbox;
@@ -128,6 +134,14 @@ void pirn__driver_wake(struct pirn__home *home);
 void pirn__host_drive_or_park(struct pirn__home *home,
                               struct pirn__parker *parker,
                               pirn_deadline deadline);
+
+/* root.c: the root group, all shards of it; the shard for a spawn here. */
+struct pirn__group *pirn__root_here(struct pirn_runtime *rt);
+void pirn__root_close(struct pirn_runtime *rt);
+void pirn__root_visit(struct pirn_runtime *rt,
+                      void (*fn)(struct pirn__task *task, void *arg),
+                      void *arg);
+struct pirn__group_counts pirn__root_read(struct pirn_runtime *rt);
 
 /* spawn.c: what every front end ends in.  `future` of `size` bytes is moved
  * into the task. */

@@ -100,6 +100,53 @@ bool pirn__seat_try_waiter(struct pirn__seat *seat, struct pirn__parker *parker)
     return free;
 }
 
+void pirn__seat_enter_waiters(struct pirn__seat *seat,
+                              struct pirn__parker *parker)
+{
+    pirn__lock(&seat->lock);
+    pirn__list_push_tail(&seat->waiters, &parker->seat_link);
+    pirn__unlock(&seat->lock);
+}
+
+/* The first waiter, moved to the end, as a waker. */
+static pirn_waker next_waiter_locked(struct pirn__seat *seat)
+{
+    pirn_link *link = pirn__list_pop_head(&seat->waiters);
+
+    if (link == NULL)
+        return (pirn_waker){0};
+    pirn__list_push_tail(&seat->waiters, link);
+    return pirn__parker_waker(
+        PIRN_CONTAINER_OF(link, struct pirn__parker, seat_link));
+}
+
+static size_t count_waiters_locked(const struct pirn__seat *seat)
+{
+    size_t count = 0;
+
+    for (pirn_link *link = seat->waiters.next_; link != &seat->waiters;
+         link = link->next_)
+        count++;
+    return count;
+}
+
+void pirn__seat_wake_waiters(struct pirn__seat *seat)
+{
+    size_t left;
+
+    pirn__lock(&seat->lock);
+    left = count_waiters_locked(seat);
+    pirn__unlock(&seat->lock);
+    for (; left > 0; left--) {
+        pirn_waker waker;
+
+        pirn__lock(&seat->lock);
+        waker = next_waiter_locked(seat);
+        pirn__unlock(&seat->lock);
+        pirn_waker_wake(waker);
+    }
+}
+
 /* The parked waiter that should take over, or the empty waker. */
 static pirn_waker successor_locked(const struct pirn__seat *seat)
 {

@@ -55,6 +55,11 @@ int pirn__seat_take(struct pirn__seat *seat, struct pirn__home *home,
  * the waiters. */
 bool pirn__seat_try_waiter(struct pirn__seat *seat,
                            struct pirn__parker *parker);
+/* Only enter the waiters. */
+void pirn__seat_enter_waiters(struct pirn__seat *seat,
+                              struct pirn__parker *parker);
+/* Wake all waiters: the runtime ends. */
+void pirn__seat_wake_waiters(struct pirn__seat *seat);
 /* After parking. */
 void pirn__seat_leave_waiters(struct pirn__seat *seat,
                               struct pirn__parker *parker);

@@ -27,10 +27,13 @@
 #include "base/lock.h"
 #include "reactor/reactor.h"
 #include "sched/runtime.h"
+#include "sched/worker.h"
 #include "sys/fork.h"
 #include "sys/sys.h"
 #include "task/await.h"
 #include "task/task.h"
+
+enum { SHUTDOWN_GRACE_NS = 50 * 1000 * 1000 };
 
 static void set_phase(struct pirn_runtime *rt, enum pirn__phase phase)
 {
@@ -66,9 +69,9 @@ static void cancel_task(struct pirn__task *task, void *arg)
 
 static void close_and_cancel(struct pirn_runtime *rt)
 {
-    pirn__group_close(&rt->group);
+    pirn__root_close(rt);
     close_participants(rt);
-    pirn__group_visit(&rt->group, cancel_task, NULL);
+    pirn__root_visit(rt, cancel_task, NULL);
     rt->home.ops->wake(&rt->home);
 }
 
@@ -91,7 +94,7 @@ static size_t busy_participants(struct pirn_runtime *rt)
 
 static bool is_drained(struct pirn_runtime *rt)
 {
-    return pirn__group_read(&rt->group).live == 0 &&
+    return pirn__root_read(rt).live == 0 &&
            busy_participants(rt) == 0;
 }
 
@@ -104,7 +107,7 @@ static bool is_past(pirn_deadline deadline)
 /* An expired deadline still lets what was cancelled run once: so many turns. */
 static uint64_t last_turns(struct pirn_runtime *rt)
 {
-    return 2 + 2 * pirn__group_read(&rt->group).live / PIRN__EVENT_INTERVAL;
+    return 2 + 2 * pirn__root_read(rt).live / PIRN__EVENT_INTERVAL;
 }
 
 /* Drive until all is over; false at the deadline. */
@@ -166,10 +169,10 @@ static void abort_task(struct pirn__task *task, void *arg)
 static void abort_rest(struct pirn_runtime *rt)
 {
     set_phase(rt, PIRN__PHASE_ABORTING);
-    pirn__group_visit(&rt->group, abort_task, NULL);
+    pirn__root_visit(rt, abort_task, NULL);
     /* Ends: every member is queued, or its spawner is about to queue it, and a
      * popped one only gets dropped. */
-    while (pirn__group_read(&rt->group).live > 0)
+    while (pirn__root_read(rt).live > 0)
         pirn__driver_turn(
             rt, (pirn_deadline){pirn__sys->clock_ns() + 1000000});
 }
@@ -189,10 +192,20 @@ static void end_participants(struct pirn_runtime *rt, pirn_report *report)
     }
 }
 
+static void shut_timers(struct pirn_runtime *rt)
+{
+    if (rt->pool == NULL) {
+        pirn__timers_shutdown(&rt->timers);
+        return;
+    }
+    for (uint32_t i = 0; i < rt->pool->count; i++)
+        pirn__timers_shutdown(&rt->pool->workers[i]->timers);
+}
+
 /* Returns how many live. */
 static uint64_t count_tasks(struct pirn_runtime *rt, pirn_report *report)
 {
-    struct pirn__group_counts counts = pirn__group_read(&rt->group);
+    struct pirn__group_counts counts = pirn__root_read(rt);
 
     report->spawned = counts.spawned;
     report->completed = counts.completed;
@@ -204,16 +217,11 @@ static uint64_t count_tasks(struct pirn_runtime *rt, pirn_report *report)
     return counts.live;
 }
 
-/* With the seat held: everything after the drain. */
-static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
+/* Everything after the last task. */
+static void release(struct pirn_runtime *rt, pirn_report *report)
 {
-    report->in_time = in_time;
-    if (!in_time) {
-        pirn__group_visit(&rt->group, note_task, report);
-        abort_rest(rt);
-    }
     end_participants(rt, report);
-    pirn__timers_shutdown(&rt->timers);
+    shut_timers(rt);
     pirn__reactor_shutdown(rt->home.reactor);
     pirn__runtime_end_stacks(rt);
     (void)count_tasks(rt, report);
@@ -221,6 +229,17 @@ static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
     if (pirn__slabs_retire(&rt->slabs))
         pirn__home_unref(&rt->home);
     set_phase(rt, PIRN__PHASE_DONE);
+}
+
+/* With the seat held: everything after the drain. */
+static void finish(struct pirn_runtime *rt, bool in_time, pirn_report *report)
+{
+    report->in_time = in_time;
+    if (!in_time) {
+        pirn__root_visit(rt, note_task, report);
+        abort_rest(rt);
+    }
+    release(rt, report);
 }
 
 static bool is_running(struct pirn__task *task)
@@ -256,8 +275,8 @@ static void abandon(struct pirn_runtime *rt)
     uint64_t live;
     pirn_link *link;
 
-    pirn__group_visit(&rt->group, note_if_running, report);
-    pirn__group_visit(&rt->group, note_if_idle, report);
+    pirn__root_visit(rt, note_if_running, report);
+    pirn__root_visit(rt, note_if_idle, report);
     live = count_tasks(rt, report);
     report->aborted += live > 0 ? live - report->still_running : 0;
     for (link = rt->home.participants.next_; link != &rt->home.participants;
@@ -307,6 +326,59 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
     pirn__seat_leave(&rt->seat);
 }
 
+/* The same for a pool: its workers drive, we wait. */
+
+/* Wait until all is over; false at the deadline. */
+static bool drain_pool(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    /* An expired deadline still lets what was cancelled run. */
+    if (deadline.ns == 0)
+        deadline.ns = pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS;
+    for (;;) {
+        /* acquire [runtime.nudge]: read before the look, so that an end in
+         * between makes the wait return at once. */
+        uint32_t nudge = pirn__load(&rt->nudge, acquire);
+
+        if (is_drained(rt))
+            return true;
+        if (is_past(deadline))
+            return false;
+        (void)pirn__sys->futex_wait(&rt->nudge.v_, nudge, deadline);
+    }
+}
+
+/* A task that was idle when it was aborted is dropped by a worker; one that is
+ * on a worker that does not come back is left. */
+static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
+{
+    pirn_deadline grace = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+
+    /* They may be polled this very moment, so only their names are noted. */
+    pirn__root_visit(rt, note_if_idle, report);
+    set_phase(rt, PIRN__PHASE_ABORTING);
+    pirn__root_visit(rt, abort_task, NULL);
+    pirn__pool_stop(rt->pool);
+    if (!pirn__pool_wait_stopped(rt->pool, grace))
+        pirn__pool_drain_stuck(rt->pool);
+    pirn__root_visit(rt, note_if_running, report);
+}
+
+static void run_down_pool(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    pirn_report *report = &rt->report;
+
+    pirn__seat_wake_waiters(&rt->seat);
+    report->in_time = drain_pool(rt, deadline);
+    if (!report->in_time) {
+        abort_pool(rt, report);
+    } else {
+        pirn__pool_stop(rt->pool);
+        (void)pirn__pool_wait_stopped(rt->pool, PIRN_NEVER);
+    }
+    pirn__pool_close_alarms(rt->pool);
+    release(rt, report);
+}
+
 static bool is_over(enum pirn__phase phase)
 {
     return phase == PIRN__PHASE_DONE || phase == PIRN__PHASE_ABANDONED;
@@ -350,7 +422,10 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
     pirn__home_ref(&rt->home);
     if (begin(rt)) {
         close_and_cancel(rt);
-        run_down(rt, pirn__deadline_to_system(deadline));
+        if (rt->pool != NULL)
+            run_down_pool(rt, pirn__deadline_to_system(deadline));
+        else
+            run_down(rt, pirn__deadline_to_system(deadline));
     } else {
         wait_until_over(rt);
     }

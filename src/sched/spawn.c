@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "sched/runtime.h"
+#include "sched/worker.h"
 #include "sys/fork.h"
 #include "task/task.h"
 
@@ -15,6 +16,17 @@ int pirn__spawn_check(struct pirn__home *home)
     return home->fork_generation == pirn__fork_generation() ? 0 : PIRN_EFORKED;
 }
 
+/* The cell cache that this thread may use, or NULL. */
+static struct pirn__slab_cache *cache_here(struct pirn_runtime *rt)
+{
+    struct pirn__worker *worker;
+
+    if (!pirn__runtime_is_mine(rt))
+        return NULL;
+    worker = pirn__local()->worker;
+    return worker != NULL ? &worker->cache : &rt->cache;
+}
+
 int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_future *future, size_t size,
                 const pirn_spawn_options *options, const char *site,
@@ -25,7 +37,7 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
         .ops = ops,
         .home = home,
         .slabs = &rt->slabs,
-        .cache = pirn__runtime_is_mine(rt) ? &rt->cache : NULL,
+        .cache = cache_here(rt),
         .future = future,
         .size = size,
         .options = options,
@@ -42,8 +54,8 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     /* It may have ended meanwhile; then there is no memory to be had. */
     if (task == NULL)
         return pirn__runtime_phase(rt) == PIRN__PHASE_OPEN ? -ENOMEM
-                                                           : PIRN_ESHUTDOWN;
-    rc = pirn__group_admit(&rt->group, task, &plan);
+                                                            : PIRN_ESHUTDOWN;
+    rc = pirn__group_admit(pirn__root_here(rt), task, &plan);
     if (rc < 0) {
         pirn__task_discard_new(task, &plan);
         return rc;

@@ -44,7 +44,11 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
                         pirn_deadline deadline)
 {
     struct pirn__parker *parker = pirn__parker_of(local);
-    struct pirn__turn turn = {.home = local->entered, .parker = parker};
+    struct pirn__turn turn = {
+        .home = local->entered,
+        .timers = local->entered == NULL ? NULL : local->entered->timers,
+        .parker = parker,
+    };
     pirn_waker waker;
     pirn_cx cx = {.waker = &waker, .turn_ = &turn};
     int rc = 0;

@@ -16,8 +16,10 @@
 
 struct pirn__home;
 struct pirn__task;
+struct pirn__timers;
 struct pirn__parker;
 struct pirn__local;
+struct pirn__worker;
 
 enum {
     PIRN__COOP_BUDGET = 128, /* units a task may spend in one poll */
@@ -26,9 +28,11 @@ enum {
 
 /* The runtime's side of one poll; cx->turn_ points to it. */
 struct pirn__turn {
-    struct pirn__home *home;      /* whose timers and reactor serve; or NULL */
+    struct pirn__home *home;      /* whose reactor serves; or NULL */
+    struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL for block_on and plain threads */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
+    uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     bool deferred;                /* run again only after the driver */
     bool failed;                  /* pirn_cx_fail() was called */
@@ -46,7 +50,9 @@ struct pirn__waiter_ops {
 
 struct pirn__local {
     struct pirn__turn *turn;    /* the innermost poll of a runtime, or NULL */
-    struct pirn__home *driving; /* whose driver's seat this thread holds */
+    struct pirn__home *driving; /* whose driver's seat this thread holds, or
+                                   whose worker it is */
+    struct pirn__worker *worker; /* of `driving`, on a thread of its pool */
     struct pirn__home *entered; /* pirn_runtime_enter() */
     const struct pirn__waiter_ops *waiter; /* inside a fiber */
     void *fiber;                           /* the fiber, for its waiter */

@@ -119,7 +119,13 @@ void pirn__state_suspend(pirn__state *state)
     } while (!step(state, &word, next));
 }
 
-enum pirn__start pirn__state_start(pirn__state *state)
+uint32_t pirn__state_home(const pirn__state *state)
+{
+    return (uint32_t)((first_guess(state) & PIRN__HOME_MASK) >>
+                      PIRN__HOME_SHIFT);
+}
+
+enum pirn__start pirn__state_start(pirn__state *state, uint32_t home)
 {
     uint64_t word = first_guess(state);
     uint64_t next;
@@ -127,7 +133,8 @@ enum pirn__start pirn__state_start(pirn__state *state)
     do {
         PIRN_ASSERT((word & PIRN__QUEUED) != 0);
         PIRN_ASSERT((word & (PIRN__RUNNING | PIRN__COMPLETE)) == 0);
-        next = word & ~PIRN__QUEUED;
+        next = word & ~(PIRN__QUEUED | PIRN__HOME_MASK);
+        next |= (uint64_t)home << PIRN__HOME_SHIFT;
         if (is_held(word))
             next |= PIRN__NOTIFIED;
         else

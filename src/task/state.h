@@ -67,6 +67,8 @@
 #define PIRN__EXTRAS PIRN__STATE_BIT(10)
 #define PIRN__CLASS_SHIFT 11
 #define PIRN__HOME_SHIFT 13
+#define PIRN__HOME_MASK (PIRN__STATE_BIT(22) - PIRN__STATE_BIT(13))
+#define PIRN__HOME_LIMIT 512
 #define PIRN__JOIN_STATE PIRN__STATE_BIT(22)
 #define PIRN__OUTPUT PIRN__STATE_BIT(23)
 #define PIRN__HANDLE PIRN__STATE_BIT(24)
@@ -105,7 +107,11 @@ enum pirn__start {
     PIRN__START_LEAVE,  /* suspended: not claimed, leave it alone */
 };
 
-enum pirn__start pirn__state_start(pirn__state *state);
+/* `home`: the worker that popped it, from now on its home. */
+enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
+
+/* Where it last ran; a hint. */
+uint32_t pirn__state_home(const pirn__state *state);
 
 /* After a poll that returned PENDING; `again`: the task wants another turn. */
 enum pirn__wake pirn__state_end(pirn__state *state, bool again);

@@ -57,7 +57,7 @@ static void run(bool complete)
 
     if (!pop())
         return;
-    start = pirn__state_start(&state);
+    start = pirn__state_start(&state, 0);
     if (start == PIRN__START_LEAVE)
         return;
     pirn_cell_write(&future, pirn_cell_read(&future) + 1);
@@ -118,7 +118,7 @@ static void look_once(void)
 {
     if (!pop())
         return;
-    if (pirn__state_start(&state) == PIRN__START_LEAVE)
+    if (pirn__state_start(&state, 0) == PIRN__START_LEAVE)
         return;
     if (pirn__load(&flag_a, relaxed) == 1)
         saw_flag = 1;
@@ -199,7 +199,7 @@ static void run_counting(void *arg)
     if (!pop())
         return;
 
-    enum pirn__start start = pirn__state_start(&state);
+    enum pirn__start start = pirn__state_start(&state, 0);
 
     starts[start]++;
     if (start != PIRN__START_LEAVE)
@@ -277,7 +277,7 @@ static void complete_with_output(void *arg)
 {
     (void)arg;
     EXPLORE_CHECK(pop());
-    EXPLORE_CHECK(pirn__state_start(&state) == PIRN__START_POLL);
+    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&future, 1);
     if ((pirn__state_complete(&state, true) & PIRN__OUTPUT) == 0) {
         pirn_cell_write(&future, 0);
@@ -315,7 +315,7 @@ static void complete_and_wake(void *arg)
 
     (void)arg;
     EXPLORE_CHECK(pop());
-    EXPLORE_CHECK(pirn__state_start(&state) == PIRN__START_POLL);
+    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&outcome, 5);
     word = pirn__state_complete(&state, false);
     if ((word & PIRN__JOIN_WAKER) != 0) {

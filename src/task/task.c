@@ -217,7 +217,7 @@ enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
     turn->task = task;
     turn->failed = false;
     turn->deferred = false;
-    switch (pirn__state_start(state)) {
+    switch (pirn__state_start(state, turn->worker_index)) {
     case PIRN__START_LEAVE:
         return PIRN__WAKE_NONE;
     case PIRN__START_ABORT:

@@ -21,7 +21,7 @@ static enum pirn_poll arm(pirn_sleep_op *op, pirn_cx *cx)
 
     if (home == NULL)
         return sleep_end(op, PIRN__TIMER_ENDED_NORUNTIME);
-    if (pirn__timer_arm(&op->timer_, home->timers, cx) < 0)
+    if (pirn__timer_arm(&op->timer_, pirn__cx_timers(cx), cx) < 0)
         return sleep_end(op, PIRN__TIMER_ENDED_SHUTDOWN);
     return PIRN_PENDING;
 }

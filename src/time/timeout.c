@@ -30,7 +30,7 @@ static enum pirn_poll wait_for_clock(pirn_timeout_op *op, pirn_cx *cx)
         return timeout_end(op, -ETIMEDOUT);
     if (home == NULL)
         return timeout_end(op, PIRN_ENORUNTIME);
-    rc = pirn__timer_arm(&op->timer_, home->timers, cx);
+    rc = pirn__timer_arm(&op->timer_, pirn__cx_timers(cx), cx);
     return rc < 0 ? timeout_end(op, rc) : PIRN_PENDING;
 }
 

@@ -69,9 +69,18 @@ static bool publish_next_locked(struct pirn__timers *timers)
     return next < before;
 }
 
+struct pirn__timers *pirn__cx_timers(const pirn_cx *cx)
+{
+    struct pirn__turn *turn = cx->turn_;
+
+    return turn->timers != NULL ? turn->timers : turn->home->timers;
+}
+
 static void tell_owner(struct pirn__timers *timers)
 {
-    if (timers->home != NULL)
+    if (timers->earlier != NULL)
+        timers->earlier(timers);
+    else if (timers->home != NULL)
         timers->home->ops->wake(timers->home);
 }
 

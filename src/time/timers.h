@@ -40,7 +40,9 @@ enum pirn__timer_state {
 struct pirn__timers {
     pirn_lock lock;
     bool dead;                  /* lock */
-    struct pirn__home *home;    /* told of an earlier deadline; may be NULL */
+    struct pirn__home *home;    /* whose wheel it is; may be NULL */
+    /* Called after an earlier deadline was published; NULL: home->ops->wake. */
+    void (*earlier)(struct pirn__timers *timers);
     PIRN_ATOMIC(uint64_t) next; /* ns of the next due entry, a lower bound */
     /* The clock: paused, its time is `paused_ns`; else it is the system's plus
      * `offset_ns`, which only pause and resume change. */
@@ -51,6 +53,10 @@ struct pirn__timers {
     struct pirn__wheel wheel; /* lock */
     pirn_link endless; /* lock: waits for ever, which only shutdown ends */
 };
+
+/* The wheel for entries that are armed in this poll: of the worker that makes
+ * it, else the first of the runtime.  The poll has a home. */
+struct pirn__timers *pirn__cx_timers(const pirn_cx *cx);
 
 void pirn__timers_init(struct pirn__timers *timers, struct pirn__home *home);
 

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/test.h"
@@ -41,7 +42,7 @@ static void say_and_leave(int signal_number)
     _exit(0);
 }
 
-static int touch_nothing(void *arg)
+static int touch(void *arg)
 {
     *(volatile int *)arg = 1;
     return 0;
@@ -51,6 +52,7 @@ static void fault_in_a_job(void *arg)
 {
     const struct sigaction own = {.sa_handler = say_and_leave};
     pirn_spawn_options options = {.name = "faulty"};
+    void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pirn_runtime *rt;
     pirn_job *job;
     int outcome;
@@ -60,7 +62,7 @@ static void fault_in_a_job(void *arg)
     if (pirn_runtime_new(NULL, &rt) != 0)
         _exit(0);
     options.runtime = rt;
-    if (pirn_spawn_blocking(touch_nothing, NULL, &options, &job) == 0)
+    if (pirn_spawn_blocking(touch, page, &options, &job) == 0)
         (void)!pirn_job_join(job, PIRN_NEVER, &outcome);
     _exit(0);
 }

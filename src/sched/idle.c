@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/idle.c - see idle.h. */
+#include "sched/idle.h"
+
+#include "base/assert.h"
+
+enum { IDLE_SLEEPER = 1 << 16, IDLE_SEARCHERS = IDLE_SLEEPER - 1 };
+
+bool pirn__idle_start_search(struct pirn__idle *idle, uint32_t workers)
+{
+    /* relaxed: the limit is a matter of cost, not of correctness. */
+    uint32_t word = pirn__load(&idle->word, relaxed);
+
+    if (2 * (word & IDLE_SEARCHERS) >= workers)
+        return false;
+    /* seq_cst [idle.word]: a waker that sees us counts on our search, which
+     * comes after this. */
+    pirn__add(&idle->word, 1, seq_cst);
+    return true;
+}
+
+bool pirn__idle_stop_search(struct pirn__idle *idle)
+{
+    /* seq_cst [idle.word]: as above; work that becomes visible after this needs
+     * a wake of its own. */
+    uint32_t before = pirn__sub(&idle->word, 1, seq_cst);
+
+    PIRN_ASSERT((before & IDLE_SEARCHERS) > 0);
+    return (before & IDLE_SEARCHERS) == 1;
+}
+
+void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching)
+{
+    /* seq_cst [idle.word]: before the last look at the queues; against a waker
+     * that pushes and then looks here. */
+    pirn__add(&idle->word, IDLE_SLEEPER - (searching ? 1 : 0), seq_cst);
+}
+
+void pirn__idle_leave_sleep(struct pirn__idle *idle)
+{
+    /* seq_cst [idle.word]: a waker no longer counts on us. */
+    uint32_t before = pirn__sub(&idle->word, IDLE_SLEEPER, seq_cst);
+
+    PIRN_ASSERT(before >= IDLE_SLEEPER);
+}
+
+bool pirn__idle_claim_wake(struct pirn__idle *idle)
+{
+    /* seq_cst [idle.word]: after the work became visible; against a sleeper
+     * that enters and then looks at the queues. */
+    uint32_t word = pirn__load(&idle->word, seq_cst);
+
+    /* Ends: each failure means that another thread changed the word. */
+    do {
+        if (word < IDLE_SLEEPER || (word & IDLE_SEARCHERS) != 0)
+            return false;
+        /* seq_cst [idle.word]: of several wakers one wakes. */
+    } while (!pirn__cas_weak(&idle->word, &word, word + 1, seq_cst, relaxed));
+    return true;
+}
+
+uint32_t pirn__idle_sleepers(const struct pirn__idle *idle)
+{
+    /* relaxed: a hint. */
+    return pirn__load(&idle->word, relaxed) / IDLE_SLEEPER;
+}

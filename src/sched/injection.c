@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/injection.c - see injection.h. */
+#include "sched/injection.h"
+
+#include "base/lock.h"
+
+/* Under the lock. */
+static void set_length(struct pirn__injection *injection, uint64_t length)
+{
+    /* seq_cst [injection.length]: a push comes before the pusher's look at who
+     * sleeps; a worker that goes to sleep looks here after it has said so. */
+    pirn__store(&injection->length, length, seq_cst);
+}
+
+static uint64_t length_locked(const struct pirn__injection *injection)
+{
+    /* relaxed: written under the lock, which we hold. */
+    return pirn__load(&injection->length, relaxed);
+}
+
+void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link)
+{
+    pirn__lock(&injection->lock);
+    pirn__queue_push(&injection->queue, link);
+    set_length(injection, length_locked(injection) + 1);
+    pirn__unlock(&injection->lock);
+}
+
+void pirn__injection_push_all(struct pirn__injection *injection,
+                              struct pirn__queue *queue, uint64_t count)
+{
+    pirn__lock(&injection->lock);
+    pirn__queue_splice(&injection->queue, queue);
+    set_length(injection, length_locked(injection) + count);
+    pirn__unlock(&injection->lock);
+}
+
+uint64_t pirn__injection_take(struct pirn__injection *injection,
+                              struct pirn__queue *out, uint64_t limit)
+{
+    uint64_t taken = 0;
+    pirn_slink *link;
+
+    /* relaxed: a hint that saves the lock. */
+    if (pirn__load(&injection->length, relaxed) == 0)
+        return 0;
+    pirn__lock(&injection->lock);
+    while (taken < limit &&
+           (link = pirn__queue_pop(&injection->queue)) != NULL) {
+        pirn__queue_push(out, link);
+        taken++;
+    }
+    if (taken > 0)
+        set_length(injection, length_locked(injection) - taken);
+    pirn__unlock(&injection->lock);
+    return taken;
+}
+
+uint64_t pirn__injection_len(const struct pirn__injection *injection)
+{
+    /* seq_cst [injection.length]: after the caller has said that it sleeps. */
+    return pirn__load(&injection->length, seq_cst);
+}

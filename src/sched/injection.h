@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/injection.h - the queue that all workers share: spawns from other
+ * threads, and what overflows a ring.
+ *
+ * A FIFO under a four-byte lock.  Workers take batches, so that the lock is
+ * taken once for many tasks.
+ */
+#ifndef PIRN_SCHED_INJECTION_H
+#define PIRN_SCHED_INJECTION_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+
+struct pirn__injection {
+    pirn_lock lock;
+    struct pirn__queue queue;     /* lock */
+    PIRN_ATOMIC(uint64_t) length; /* written under the lock */
+};
+
+/* Any thread.  The push is seq_cst in `length`: after it a look at who sleeps
+ * is reliable. */
+void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link);
+void pirn__injection_push_all(struct pirn__injection *injection,
+                              struct pirn__queue *queue, uint64_t count);
+
+/* Move up to `limit` to the end of `out`; how many. */
+uint64_t pirn__injection_take(struct pirn__injection *injection,
+                              struct pirn__queue *out, uint64_t limit);
+
+/* How many are in; the look is seq_cst. */
+uint64_t pirn__injection_len(const struct pirn__injection *injection);
+
+#endif /* PIRN_SCHED_INJECTION_H */

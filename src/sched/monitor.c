@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/monitor.c - so that one bad task never freezes the rest.
+ *
+ * The monitor is an event in the wait set, not a thread: an alarm of a few
+ * milliseconds.  A worker that starts to run arms it if it is not armed.
+ * Whoever harvests it, an idle worker or, if there is none, a running one at its
+ * fairness tick, compares the poll counters.  A worker that runs and has not
+ * moved since the last time holds up its LIFO slot, its inbox, its due timers
+ * and what is in its ring: those are made reachable, and a sleeper is woken for
+ * them.  The alarm is armed again only if somebody has run meanwhile, so an idle
+ * runtime has no timer.
+ */
+#include "base/lock.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+#include "sys/sys.h"
+
+enum { MONITOR_PERIOD_NS = 5 * 1000 * 1000 };
+
+void pirn__monitor_arm(struct pirn__pool *pool)
+{
+    /* relaxed: a hint that saves the swap. */
+    if (pirn__load(&pool->monitor_armed, relaxed) != 0)
+        return;
+    /* acq_rel [monitor.armed]: of several workers one arms it; after the event
+     * that disarmed it. */
+    if (pirn__swap(&pool->monitor_armed, 1, acq_rel) != 0)
+        return;
+    pirn__alarm_arm(&pool->monitor,
+                    (pirn_deadline){pirn__sys->clock_ns() + MONITOR_PERIOD_NS});
+}
+
+static bool is_running(const struct pirn__worker *worker)
+{
+    /* relaxed: a wrong answer costs one look more, or one period. */
+    return pirn__load(&worker->state, relaxed) == PIRN__WORKER_RUNNING;
+}
+
+/* Help what waits for a worker that does not move. */
+static uint64_t rescue(struct pirn__worker *stuck)
+{
+    uint64_t count = stuck->pool->tasks->rescue(stuck);
+
+    count += pirn__timers_fire(&stuck->timers, PIRN__EVENT_INTERVAL);
+    return count;
+}
+
+/* Compare and rescue; true if anybody has run since the last time. */
+static bool look_at_all_locked(struct pirn__pool *pool, uint64_t *rescued)
+{
+    bool moved = false;
+
+    for (uint32_t i = 0; i < pool->count; i++) {
+        struct pirn__worker *worker = pool->workers[i];
+        /* relaxed: a statistic that tells whether it moves. */
+        uint64_t polls = pirn__load(&worker->counters.polls, relaxed);
+        bool same = polls == worker->polls_seen;
+
+        worker->polls_seen = polls;
+        if (!is_running(worker))
+            continue;
+        moved = true;
+        if (same)
+            *rescued += rescue(worker);
+    }
+    return moved;
+}
+
+void pirn__monitor_event(struct pirn__alarm *alarm)
+{
+    struct pirn__pool *pool =
+        PIRN_CONTAINER_OF(alarm, struct pirn__pool, monitor);
+    struct pirn__worker *self = pirn__worker_here(pool);
+    uint64_t rescued = 0;
+    bool running;
+
+    pirn__lock(&pool->monitor_lock);
+    running = look_at_all_locked(pool, &rescued);
+    pirn__unlock(&pool->monitor_lock);
+    if (rescued > 0 && self != NULL)
+        pirn__count(&self->counters.rescues);
+    /* acq_rel [monitor.armed]: before the next one arms it. */
+    (void)pirn__swap(&pool->monitor_armed, 0, acq_rel);
+    if (running)
+        pirn__monitor_arm(pool);
+    if (rescued > 0)
+        pirn__pool_wake_one(pool);
+}

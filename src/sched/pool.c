@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/pool.c - the workers of a runtime: made, started, stopped.
+ *
+ * A pool runtime drives itself.  A plain thread that waits for something of it
+ * parks; block_on polls its future there and parks in between.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
+#include "sys/sys.h"
+#include "task/await.h"
+#include "task/task.h"
+
+/* Making. */
+
+static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
+                       uint32_t index)
+{
+    struct pirn_runtime *rt = pool->rt;
+    int rc;
+
+    memset(worker, 0, sizeof *worker);
+    worker->pool = pool;
+    worker->index = index;
+    worker->turn.home = &rt->home;
+    worker->turn.timers = &worker->timers;
+    worker->turn.worker_index = index;
+    pirn__prng_seed(&worker->prng, rt->seed + index);
+    pirn__ring_init(&worker->ring);
+    pirn__timers_init(&worker->timers, &rt->home);
+    worker->timers.earlier = pirn__worker_earlier;
+    pirn__init(&worker->state, PIRN__WORKER_RUNNING);
+    rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
+    if (rc < 0)
+        return rc;
+    rc = pirn__alarm_open(rt->home.reactor, &worker->alarm, pirn__worker_alarm);
+    if (rc < 0)
+        pirn__harvest_deinit(&worker->harvest, &rt->alloc);
+    return rc;
+}
+
+/* A worker and, but for the first, its shard of the root group. */
+struct worker_cell {
+    struct pirn__worker worker;
+    struct pirn__group group;
+};
+
+static int worker_new(struct pirn__pool *pool, uint32_t index,
+                      struct pirn__worker **out)
+{
+    const pirn_alloc *alloc = &pool->rt->alloc;
+    struct worker_cell *cell = alloc->take(alloc->ctx, sizeof *cell,
+                                           _Alignof(struct worker_cell));
+    int rc;
+
+    if (cell == NULL)
+        return -ENOMEM;
+    rc = worker_init(pool, &cell->worker, index);
+    if (rc < 0) {
+        alloc->give(alloc->ctx, cell, sizeof *cell,
+                    _Alignof(struct worker_cell));
+        return rc;
+    }
+    pirn__group_init(&cell->group, &pool->rt->home);
+    cell->worker.group = index == 0 ? &pool->rt->group : &cell->group;
+    *out = &cell->worker;
+    return 0;
+}
+
+static void worker_free(struct pirn__pool *pool, struct pirn__worker *worker)
+{
+    const pirn_alloc *alloc = &pool->rt->alloc;
+    struct worker_cell *cell =
+        PIRN_CONTAINER_OF(worker, struct worker_cell, worker);
+
+    pirn__harvest_deinit(&worker->harvest, alloc);
+    alloc->give(alloc->ctx, cell, sizeof *cell, _Alignof(struct worker_cell));
+}
+
+static size_t pool_size(uint32_t workers)
+{
+    return sizeof(struct pirn__pool) +
+           (size_t)workers * sizeof(struct pirn__worker *);
+}
+
+static void close_some_alarms(struct pirn__pool *pool, uint32_t workers)
+{
+    struct pirn__reactor *reactor = pool->rt->home.reactor;
+
+    for (uint32_t i = 0; i < workers; i++)
+        pirn__alarm_close(reactor, &pool->workers[i]->alarm);
+    pirn__alarm_close(reactor, &pool->monitor);
+}
+
+void pirn__pool_close_alarms(struct pirn__pool *pool)
+{
+    close_some_alarms(pool, pool->count);
+    pirn__alarm_close(pool->rt->home.reactor, &pool->reaper->alarm);
+}
+
+int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
+                   struct pirn__pool **out)
+{
+    const pirn_alloc *alloc = &rt->alloc;
+    struct pirn__pool *pool =
+        alloc->take(alloc->ctx, pool_size(workers), PIRN__CACHE_LINE);
+    uint32_t made = 0;
+    int rc;
+
+    *out = NULL;
+    if (pool == NULL)
+        return -ENOMEM;
+    memset(pool, 0, pool_size(workers));
+    pool->rt = rt;
+    pool->tasks = &pirn__stealable_ops;
+    pool->count = workers;
+    rc = pirn__alarm_open(rt->home.reactor, &pool->monitor,
+                          pirn__monitor_event);
+    if (rc < 0)
+        goto fail_pool;
+    for (; made < workers; made++) {
+        rc = worker_new(pool, made, &pool->workers[made]);
+        if (rc < 0)
+            goto fail_workers;
+    }
+    rc = worker_new(pool, 0, &pool->reaper);
+    if (rc < 0)
+        goto fail_workers;
+    *out = pool;
+    return 0;
+
+fail_workers:
+    close_some_alarms(pool, made);
+    while (made > 0)
+        worker_free(pool, pool->workers[--made]);
+fail_pool:
+    alloc->give(alloc->ctx, pool, pool_size(workers), PIRN__CACHE_LINE);
+    return rc;
+}
+
+void pirn__pool_free(struct pirn__pool *pool)
+{
+    const pirn_alloc *alloc = &pool->rt->alloc;
+
+    for (uint32_t i = 0; i < pool->count; i++)
+        worker_free(pool, pool->workers[i]);
+    worker_free(pool, pool->reaper);
+    alloc->give(alloc->ctx, pool, pool_size(pool->count), PIRN__CACHE_LINE);
+}
+
+/* Threads. */
+
+static void thread_ended(struct pirn__pool *pool)
+{
+    struct pirn__home *home = &pool->rt->home;
+
+    /* acq_rel: release [pool.running] all that this thread did, for whoever
+     * waits for the last one; acquire [pool.running] is that one's half. */
+    pirn__sub(&pool->running, 1, acq_rel);
+    pirn__sys->futex_wake(&pool->running.v_, INT32_MAX);
+    pirn__home_unref(home);
+}
+
+static void worker_thread(void *arg)
+{
+    struct pirn__worker *worker = arg;
+    struct pirn__pool *pool = worker->pool;
+    const struct pirn_runtime *rt = pool->rt;
+
+    if (rt->on_thread_start != NULL)
+        rt->on_thread_start(rt->hook_arg, worker->index);
+    pirn__worker_run(worker);
+    if (rt->on_thread_stop != NULL)
+        rt->on_thread_stop(rt->hook_arg, worker->index);
+    thread_ended(pool);
+}
+
+static int start_thread(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    char name[16];
+    int rc;
+
+    snprintf(name, sizeof name, "pirn-worker-%u", worker->index % 1000);
+    /* The thread keeps the memory, also when it never comes back. */
+    pirn__home_ref(&pool->rt->home);
+    /* relaxed: published by the start of the thread. */
+    pirn__add(&pool->running, 1, relaxed);
+    rc = pirn__sys->thread_start(name, worker_thread, worker);
+    if (rc < 0) {
+        /* relaxed: the thread was never there. */
+        pirn__sub(&pool->running, 1, relaxed);
+        pirn__home_unref(&pool->rt->home);
+    }
+    return rc;
+}
+
+int pirn__pool_start(struct pirn__pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++) {
+        int rc = start_thread(pool->workers[i]);
+
+        if (rc < 0) {
+            pirn__pool_stop(pool);
+            (void)pirn__pool_wait_stopped(pool, PIRN_NEVER);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void pirn__pool_stop(struct pirn__pool *pool)
+{
+    /* seq_cst [pool.stop]: a worker looks at it after it has said that it
+     * sleeps, and we wake those that have said so after this. */
+    pirn__store(&pool->stop, 1, seq_cst);
+    /* Each one that wakes passes the wake on; see worker.c. */
+    pirn__reactor_wake(pool->rt->home.reactor);
+}
+
+bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline)
+{
+    for (;;) {
+        /* acquire [pool.running]: sees all that the threads did. */
+        uint32_t running = pirn__load(&pool->running, acquire);
+
+        if (running == 0)
+            return true;
+        if (pirn__sys->futex_wait(&pool->running.v_, running, deadline) < 0)
+            /* acquire [pool.running]: as above. */
+            return pirn__load(&pool->running, acquire) == 0;
+    }
+}
+
+/* The reaper is a core without a thread: run by us, it steals from the stuck
+ * ones, whose slots and inboxes are rescued before. */
+void pirn__pool_drain_stuck(struct pirn__pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++)
+        (void)pool->tasks->rescue(pool->workers[i]);
+    pirn__worker_run(pool->reaper);
+}
+
+/* The operations of a pool's home. */
+
+void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
+                       enum pirn__origin origin)
+{
+    struct pirn__pool *pool = pirn__runtime_of(home)->pool;
+
+    if (pool->tasks->push(pool, pirn__worker_here(pool), task, origin))
+        pirn__pool_wake_one(pool);
+}
+
+void pirn__pool_wake(struct pirn__home *home)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+
+    /* acq_rel [runtime.nudge]: whoever waits for the end sees what has ended,
+     * or is woken. */
+    pirn__add(&rt->nudge, 1, acq_rel);
+    pirn__sys->futex_wake(&rt->nudge.v_, INT32_MAX);
+}
+
+void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
+                     pirn_deadline deadline)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+
+    /* Among the waiters, so that shutdown can wake us. */
+    pirn__seat_enter_waiters(&rt->seat, parker);
+    if (pirn__runtime_phase(rt) == PIRN__PHASE_OPEN)
+        pirn__parker_park(parker, deadline);
+    pirn__seat_leave_waiters(&rt->seat, parker);
+}
+
+int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
+                        struct pirn__parker *parker, pirn_deadline deadline)
+{
+    pirn_waker waker = pirn__parker_waker(parker);
+    struct pirn__turn turn = {.home = &rt->home,
+                              .timers = rt->home.timers,
+                              .parker = parker};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    int rc = -EINPROGRESS;
+
+    while (rc == -EINPROGRESS) {
+        pirn__parker_reset(parker);
+        turn.budget = PIRN__COOP_UNLIMITED;
+        if (pirn_future_poll(future, &cx) == PIRN_READY)
+            rc = 0;
+        else if (pirn_deadline_expired(deadline))
+            rc = -ETIMEDOUT;
+        else if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
+            rc = PIRN_ESHUTDOWN;
+        else
+            pirn__pool_park(&rt->home, parker, deadline);
+    }
+    if (rc < 0)
+        pirn_future_drop(future);
+    pirn_waker_drop(waker);
+    return rc;
+}

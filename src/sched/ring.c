@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/ring.c - see ring.h. */
+#include "sched/ring.h"
+
+#include "base/assert.h"
+
+enum { RING_MASK = PIRN__RING_SIZE - 1 };
+
+_Static_assert((PIRN__RING_SIZE & RING_MASK) == 0, "a power of two");
+
+static uint64_t pack(uint32_t steal, uint32_t real)
+{
+    return (uint64_t)steal << 32 | real;
+}
+
+static uint32_t steal_of(uint64_t head)
+{
+    return (uint32_t)(head >> 32);
+}
+
+static uint32_t real_of(uint64_t head)
+{
+    return (uint32_t)head;
+}
+
+void pirn__ring_init(struct pirn__ring *ring)
+{
+    pirn__init(&ring->head, 0);
+    pirn__init(&ring->tail, 0);
+}
+
+static void put(struct pirn__ring *ring, uint32_t position, pirn_slink *link)
+{
+    /* relaxed: published by the tail. */
+    pirn__store(&ring->slots[position & RING_MASK], link, relaxed);
+}
+
+static pirn_slink *get(struct pirn__ring *ring, uint32_t position)
+{
+    /* relaxed: ordered by the tail that the reader has seen. */
+    return pirn__load(&ring->slots[position & RING_MASK], relaxed);
+}
+
+bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
+{
+    /* acquire [ring.head]: a thief that has moved `steal` on is done reading
+     * the slots we are about to use again. */
+    uint64_t head = pirn__load(&ring->head, acquire);
+    /* relaxed: only we write it. */
+    uint32_t tail = pirn__load(&ring->tail, relaxed);
+
+    if (tail - steal_of(head) >= PIRN__RING_SIZE)
+        return false;
+    put(ring, tail, link);
+    /* seq_cst [ring.tail]: publishes the task to thieves, and comes before our
+     * look at who sleeps; a worker that goes to sleep looks here after it has
+     * said so. */
+    pirn__store(&ring->tail, tail + 1, seq_cst);
+    return true;
+}
+
+pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
+{
+    /* relaxed: a guess that the swap below confirms. */
+    uint64_t head = pirn__load(&ring->head, relaxed);
+    /* relaxed: only we write it. */
+    uint32_t tail = pirn__load(&ring->tail, relaxed);
+
+    for (;;) {
+        uint32_t steal = steal_of(head);
+        uint32_t real = real_of(head);
+        uint64_t next;
+
+        if (real == tail)
+            return NULL;
+        /* While a thief copies, only `real` moves. */
+        next = pack(steal == real ? real + 1 : steal, real + 1);
+        /* acq_rel [ring.head]: acquire against a thief's claim; release lets
+         * the thief that claims next see that we have left the slot. */
+        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, relaxed))
+            return get(ring, real);
+    }
+}
+
+bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
+{
+    /* relaxed: only we write it. */
+    uint32_t tail = pirn__load(&ring->tail, relaxed);
+    uint32_t first = tail - PIRN__RING_SIZE;
+    uint64_t head = pack(first, first);
+    uint64_t next = pack(first + PIRN__RING_SIZE / 2,
+                         first + PIRN__RING_SIZE / 2);
+
+    /* acq_rel [ring.head]: as in pop, for the half at once; it fails if
+     * a thief is at work, who makes room. */
+    if (!pirn__cas(&ring->head, &head, next, acq_rel, relaxed))
+        return false;
+    for (uint32_t i = 0; i < PIRN__RING_SIZE / 2; i++)
+        pirn__queue_push(out, get(ring, first + i));
+    return true;
+}
+
+/* Claim half of what is there: *first and the count; 0: nothing to have. */
+static uint32_t claim(struct pirn__ring *ring, uint32_t *first, uint32_t room)
+{
+    /* acquire [ring.head]: before the tail, so that the tail is not older. */
+    uint64_t head = pirn__load(&ring->head, acquire);
+
+    for (;;) {
+        uint32_t real = real_of(head);
+        /* acquire [ring.tail]: sees the tasks that were pushed. */
+        uint32_t count = pirn__load(&ring->tail, acquire) - real;
+        uint64_t next;
+
+        if (steal_of(head) != real)
+            return 0; /* another thief is copying */
+        count = count - count / 2;
+        if (count > room)
+            count = room;
+        if (count == 0)
+            return 0;
+        next = pack(real, real + count);
+        /* acq_rel [ring.head]: the range is ours; the owner's pops before it
+         * are seen. */
+        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, acquire)) {
+            *first = real;
+            return count;
+        }
+    }
+}
+
+/* The copies are made: give the slots back to the owner. */
+static void release_claim(struct pirn__ring *ring)
+{
+    /* relaxed: a guess that the swap below confirms. */
+    uint64_t head = pirn__load(&ring->head, relaxed);
+
+    /* Ends: it fails only when the owner pops in between. */
+    for (;;) {
+        uint64_t next = pack(real_of(head), real_of(head));
+
+        /* acq_rel [ring.head]: release orders our reads of the slots before the
+         * owner's next use of them. */
+        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, relaxed))
+            return;
+    }
+}
+
+pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into)
+{
+    /* relaxed: only we, its owner, write it. */
+    uint32_t tail = pirn__load(&into->tail, relaxed);
+    /* acquire [ring.head]: as in push. */
+    uint64_t head = pirn__load(&into->head, acquire);
+    uint32_t room = PIRN__RING_SIZE - (tail - steal_of(head));
+    uint32_t first;
+    uint32_t count;
+    pirn_slink *link;
+
+    if (room == 0)
+        return NULL;
+    count = claim(ring, &first, room);
+    if (count == 0)
+        return NULL;
+    /* The last one is run at once; the others go to our ring. */
+    count--;
+    for (uint32_t i = 0; i < count; i++)
+        put(into, tail + i, get(ring, first + i));
+    link = get(ring, first + count);
+    release_claim(ring);
+    /* release [ring.tail]: publishes the moved tasks to other thieves. */
+    if (count > 0)
+        pirn__store(&into->tail, tail + count, release);
+    return link;
+}
+
+uint32_t pirn__ring_len(const struct pirn__ring *ring)
+{
+    /* seq_cst [ring.head]: after the caller has said that it sleeps. */
+    uint64_t head = pirn__load(&ring->head, seq_cst);
+    /* seq_cst [ring.tail]: the same. */
+    uint32_t tail = pirn__load(&ring->tail, seq_cst);
+
+    return tail - real_of(head);
+}

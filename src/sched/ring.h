@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/ring.h - a worker's bounded run queue.
+ *
+ * One owner pushes at the tail and pops at the head; thieves take half from the
+ * head.  After the run queue of Go and Tokio (D. Vyukov's design): the head word
+ * holds two positions, so that a thief first claims a range and then copies it
+ * out while the owner goes on.
+ *
+ *     head = | steal | real |     slots [steal, real) are being copied by a
+ *                                 thief; equal when nobody steals
+ *     tail                        slots [real, tail) hold tasks
+ *
+ * Positions run freely over 32 bits, far wider than the ring, so that a word
+ * does not come back to an old value while a thief looks away: for that the
+ * owner would have to run 2^32 tasks meanwhile (in the model build the width
+ * is small, and the argument is tested by wrapping).
+ */
+#ifndef PIRN_SCHED_RING_H
+#define PIRN_SCHED_RING_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+
+#ifndef PIRN__RING_SIZE
+#define PIRN__RING_SIZE 256
+#endif
+
+struct pirn__ring {
+    PIRN_ATOMIC(uint64_t) head PIRN_CACHE_ALIGNED; /* owner and thieves */
+    PIRN_ATOMIC(uint32_t) tail PIRN_CACHE_ALIGNED; /* the owner writes */
+    PIRN_ATOMIC(pirn_slink *) slots[PIRN__RING_SIZE];
+};
+
+void pirn__ring_init(struct pirn__ring *ring);
+
+/* Owner.  False when it is full; move half away with pirn__ring_overflow().
+ * The push is seq_cst: after it a look at who sleeps is reliable. */
+bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link);
+
+/* Owner.  The oldest, or NULL. */
+pirn_slink *pirn__ring_pop(struct pirn__ring *ring);
+
+/* Owner.  Take half out of a full ring, oldest first; false if a thief was
+ * faster, so that there is room now. */
+bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out);
+
+/* Any thread that owns `into`.  Move half of `ring` there and return one of
+ * them to run; NULL if there was nothing or another thief is at it. */
+pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into);
+
+/* Any thread.  How many are in, a moment ago; the look is seq_cst. */
+uint32_t pirn__ring_len(const struct pirn__ring *ring);
+
+#endif /* PIRN_SCHED_RING_H */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/stealable.c - the task pool of the multi-thread runtime.
+ *
+ *   woken by a running task   the LIFO slot of its worker, at most three runs in
+ *                             a row; what was there goes to the ring
+ *   spawned there, or woken   the ring, bounded; half of a full one goes to the
+ *   by an event               injection queue
+ *   woken by another thread   the inbox of the worker that ran it last, whole
+ *                             for whoever takes it first
+ *   spawned by another        the injection queue
+ *   pinned                    the worker's own inbox, for nobody else
+ *
+ * Thieves take half of a ring, then whole inboxes, from a random start.  They
+ * leave LIFO slots alone, because two tasks that wake each other are fastest on
+ * one worker; the monitor empties the slot of a worker that does not move.
+ */
+#include "base/assert.h"
+#include "sched/worker.h"
+#include "task/task.h"
+
+enum { STEALABLE_LIFO_RUNS = 3, STEALABLE_BATCH = 64 };
+
+/* The ring, or when it is full half of it and the task to everybody. */
+static void push_ring(struct pirn__worker *worker, pirn_slink *link)
+{
+    struct pirn__queue half = {0};
+
+    /* Ends: either there is room now, because a thief made it, or half is
+     * taken out and the task goes with it. */
+    while (!pirn__ring_push(&worker->ring, link)) {
+        if (!pirn__ring_overflow(&worker->ring, &half))
+            continue;
+        pirn__count(&worker->counters.overflows);
+        pirn__queue_push(&half, link);
+        pirn__injection_push_all(&worker->pool->injection, &half,
+                                 PIRN__RING_SIZE / 2 + 1);
+        return;
+    }
+}
+
+/* Swap the slot's content; NULL empties it. */
+static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
+{
+    /* acq_rel: release [worker.lifo] hands a task over to the monitor, acquire
+     * [worker.lifo] is the other side of that. */
+    return pirn__swap(&worker->lifo, link, acq_rel);
+}
+
+static bool push_here(struct pirn__worker *worker, pirn_slink *link,
+                      enum pirn__origin origin)
+{
+    if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL) {
+        link = swap_lifo(worker, link);
+        if (link == NULL)
+            return false;
+    }
+    push_ring(worker, link);
+    return true;
+}
+
+static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
+                           struct pirn__task *task, enum pirn__origin origin)
+{
+    pirn_slink *link = &task->cell.link;
+
+    if (worker != NULL)
+        return push_here(worker, link, origin);
+    if (origin == PIRN__ORIGIN_SPAWN) {
+        pirn__injection_push(&pool->injection, link);
+        return true;
+    }
+    uint32_t home = pirn__state_home(pirn__task_state(task));
+
+    pirn__inbox_push(&pool->workers[home % pool->count]->inbox, link);
+    return true;
+}
+
+/* Move an inbox to our own queues and return its first. */
+static pirn_slink *open_inbox(struct pirn__worker *worker,
+                              struct pirn__inbox *inbox)
+{
+    struct pirn__queue taken = {0};
+    pirn_slink *first;
+    pirn_slink *link;
+
+    if (!pirn__inbox_take(inbox, &taken))
+        return NULL;
+    first = pirn__queue_pop(&taken);
+    while ((link = pirn__queue_pop(&taken)) != NULL)
+        push_ring(worker, link);
+    return first;
+}
+
+static pirn_slink *pop_lifo(struct pirn__worker *worker)
+{
+    /* relaxed: only a hint, the swap decides. */
+    if (pirn__load(&worker->lifo, relaxed) == NULL)
+        return NULL;
+    return swap_lifo(worker, NULL);
+}
+
+static struct pirn__task *task_of(pirn_slink *link)
+{
+    return link == NULL ? NULL : pirn__task_of_link(link);
+}
+
+static struct pirn__task *stealable_pop(struct pirn__worker *worker)
+{
+    pirn_slink *link = NULL;
+
+    if (worker->lifo_runs < STEALABLE_LIFO_RUNS) {
+        link = pop_lifo(worker);
+        if (link != NULL) {
+            worker->lifo_runs++;
+            pirn__count(&worker->counters.lifo_runs);
+            return pirn__task_of_link(link);
+        }
+    }
+    worker->lifo_runs = 0;
+    link = pirn__ring_pop(&worker->ring);
+    if (link == NULL)
+        link = open_inbox(worker, &worker->inbox);
+    if (link == NULL)
+        link = pop_lifo(worker);
+    return task_of(link);
+}
+
+static struct pirn__task *stealable_pop_shared(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    uint64_t share = pirn__injection_len(&pool->injection) / pool->count + 1;
+    struct pirn__queue taken = {0};
+    pirn_slink *first;
+    pirn_slink *link;
+
+    if (share > STEALABLE_BATCH)
+        share = STEALABLE_BATCH;
+    if (pirn__injection_take(&pool->injection, &taken, share) == 0)
+        return NULL;
+    first = pirn__queue_pop(&taken);
+    while ((link = pirn__queue_pop(&taken)) != NULL)
+        push_ring(worker, link);
+    return task_of(first);
+}
+
+static struct pirn__task *stealable_steal(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    uint32_t start = pirn__prng_below(&worker->prng, pool->count);
+    pirn_slink *link = NULL;
+
+    for (uint32_t i = 0; i < pool->count && link == NULL; i++) {
+        struct pirn__worker *victim =
+            pool->workers[(start + i) % pool->count];
+
+        if (victim == worker)
+            continue;
+        link = pirn__ring_steal(&victim->ring, &worker->ring);
+        if (link == NULL)
+            link = open_inbox(worker, &victim->inbox);
+    }
+    if (link != NULL)
+        pirn__count(&worker->counters.steals);
+    return task_of(link);
+}
+
+static bool stealable_has_some(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    if (pirn__injection_len(&pool->injection) > 0)
+        return true;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        struct pirn__worker *other = pool->workers[i];
+
+        if (pirn__ring_len(&other->ring) > 0 ||
+            pirn__inbox_has_some(&other->inbox))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t stealable_rescue(struct pirn__worker *stuck)
+{
+    struct pirn__queue taken = {0};
+    pirn_slink *link = swap_lifo(stuck, NULL);
+    uint64_t count = 0;
+    pirn_slink *next;
+
+    if (link != NULL)
+        pirn__queue_push(&taken, link);
+    pirn__inbox_take(&stuck->inbox, &taken);
+    for (link = taken.head; link != NULL; link = next) {
+        next = link->next_;
+        count++;
+    }
+    /* The ring needs no help: thieves reach it. */
+    if (count > 0)
+        pirn__injection_push_all(&stuck->pool->injection, &taken, count);
+    return count + pirn__ring_len(&stuck->ring);
+}
+
+const struct pirn__taskpool_ops pirn__stealable_ops = {
+    .name = "stealable",
+    .push = stealable_push,
+    .pop = stealable_pop,
+    .pop_shared = stealable_pop_shared,
+    .steal = stealable_steal,
+    .has_some = stealable_has_some,
+    .rescue = stealable_rescue,
+};

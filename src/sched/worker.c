@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/worker.c - the loop of a worker.
+ *
+ *     own queues -> shared queue -> look for events -> search -> sleep
+ *
+ * Every few dozen runs the shared queue comes first, and every so often the
+ * worker looks for events itself, but only if nobody sleeps: a sleeper in the
+ * wait set is told of each event by the kernel.
+ *
+ * Sleeping.  All idle workers wait on one epoll set, in which are the wake
+ * descriptor, an alarm for each worker's wheel and the monitor's.  The kernel
+ * wakes one thread for each event.  Whoever harvests the wake descriptor owns
+ * that wake and searches; idle.h says why none is lost.
+ */
+#include "sched/worker.h"
+
+#include "base/assert.h"
+#include "sched/runtime.h"
+#include "sys/sys.h"
+#include "task/task.h"
+
+enum { WORKER_SHARED_INTERVAL = 61 };
+
+struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
+{
+    struct pirn__local *local = pirn__local();
+    struct pirn__worker *worker = local == NULL ? NULL : local->worker;
+
+    return worker != NULL && worker->pool == pool ? worker : NULL;
+}
+
+void pirn__pool_wake_one(struct pirn__pool *pool)
+{
+    struct pirn__worker *self;
+
+    if (!pirn__idle_claim_wake(&pool->idle))
+        return;
+    self = pirn__worker_here(pool);
+    if (self != NULL)
+        pirn__count(&self->counters.wakes);
+    pirn__reactor_wake(pool->rt->home.reactor);
+}
+
+static bool is_stopped(struct pirn__pool *pool)
+{
+    /* acquire [pool.stop]: sees what shutdown did before. */
+    return pirn__load(&pool->stop, acquire) != 0;
+}
+
+static void set_state(struct pirn__worker *worker,
+                      enum pirn__worker_state state)
+{
+    /* seq_cst [worker.state]: against a thread that arms a timer on this wheel
+     * and then looks whether it has to set the alarm. */
+    pirn__store(&worker->state, (uint32_t)state, seq_cst);
+}
+
+/* Running. */
+
+static void put_back(struct pirn__worker *worker, struct pirn__task *task)
+{
+    if (worker->turn.deferred) {
+        pirn__count(&worker->counters.yields);
+        pirn__queue_push(&worker->deferred, &task->cell.link);
+        return;
+    }
+    worker->turn.task = NULL;
+    if (worker->pool->tasks->push(worker->pool, worker, task,
+                                  PIRN__ORIGIN_WAKE))
+        pirn__pool_wake_one(worker->pool);
+}
+
+static void run_task(struct pirn__worker *worker, struct pirn__task *task)
+{
+    /* A task woken by the one before shares its budget. */
+    if (worker->lifo_runs == 0)
+        worker->turn.budget = PIRN__COOP_BUDGET;
+    pirn__count(&worker->counters.polls);
+    if (pirn__task_run(task, &worker->turn, &worker->cache) ==
+        PIRN__WAKE_SUBMIT)
+        put_back(worker, task);
+    worker->turn.task = NULL;
+}
+
+/* Those that yielded may run again. */
+static void release_deferred(struct pirn__worker *worker)
+{
+    bool visible = false;
+    pirn_slink *link;
+
+    while ((link = pirn__queue_pop(&worker->deferred)) != NULL)
+        visible |= worker->pool->tasks->push(
+            worker->pool, worker, pirn__task_of_link(link), PIRN__ORIGIN_WAKE);
+    if (visible)
+        pirn__pool_wake_one(worker->pool);
+}
+
+static void fire_timers(struct pirn__worker *worker)
+{
+    /* relaxed: only whether a clock read is worth it. */
+    if (pirn__load(&worker->timers.next, relaxed) != UINT64_MAX)
+        pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
+}
+
+/* A harvested wake is ours, and counts as a searcher: we search from now on.
+ * The wakes of a stop were not claimed. */
+static void take_wake(struct pirn__worker *worker)
+{
+    if (!worker->harvest.woken || is_stopped(worker->pool))
+        return;
+    if (worker->searching) {
+        /* One search is enough for both. */
+        (void)pirn__idle_stop_search(&worker->pool->idle);
+        return;
+    }
+    worker->searching = true;
+}
+
+/* Look for events without waiting. */
+static void look_for_events(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    if (pirn__idle_sleepers(&pool->idle) == 0) {
+        (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
+                                    PIRN_EXPIRED);
+        take_wake(worker);
+    }
+    fire_timers(worker);
+    release_deferred(worker);
+}
+
+/* Something to run was found: no longer a searcher, and the last one sees to
+ * it that the next pair of hands comes. */
+static void found_work(struct pirn__worker *worker)
+{
+    if (!worker->searching)
+        return;
+    worker->searching = false;
+    if (pirn__idle_stop_search(&worker->pool->idle) &&
+        worker->pool->tasks->has_some(worker))
+        pirn__pool_wake_one(worker->pool);
+}
+
+static struct pirn__task *next_own(struct pirn__worker *worker)
+{
+    const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+    struct pirn__task *task = NULL;
+
+    worker->tick++;
+    if (worker->tick % WORKER_SHARED_INTERVAL == 0) {
+        task = tasks->pop_shared(worker);
+        worker->lifo_runs = task != NULL ? 0 : worker->lifo_runs;
+    }
+    if (worker->tick % PIRN__EVENT_INTERVAL == 0)
+        look_for_events(worker);
+    if (task == NULL)
+        task = tasks->pop(worker);
+    if (task == NULL) {
+        worker->lifo_runs = 0;
+        task = tasks->pop_shared(worker);
+    }
+    return task;
+}
+
+static struct pirn__task *search(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    if (!worker->searching) {
+        if (!pirn__idle_start_search(&pool->idle, pool->count))
+            return NULL;
+        worker->searching = true;
+    }
+    return pool->tasks->steal(worker);
+}
+
+/* Sleeping. */
+
+/* Set the alarm for the wheel, which nobody else looks at while we sleep. */
+static void set_alarm(struct pirn__worker *worker)
+{
+    /* seq_cst [timers.next]: after the state says that we sleep, against a
+     * thread that arms an earlier timer. */
+    uint64_t next = pirn__load(&worker->timers.next, seq_cst);
+    pirn_deadline deadline = pirn__timers_to_system(&worker->timers, next);
+
+    if (deadline.ns != UINT64_MAX)
+        pirn__alarm_arm(&worker->alarm, deadline);
+}
+
+static void wait_for_event(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    pirn__count(&worker->counters.parks);
+    (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
+                                PIRN_NEVER);
+}
+
+static void sleep_until_event(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    bool searching = worker->searching;
+
+    worker->harvest.woken = false;
+    worker->searching = false;
+    set_state(worker, PIRN__WORKER_SLEEPING);
+    set_alarm(worker);
+    pirn__idle_enter_sleep(&pool->idle, searching);
+    if (pirn__runtime_phase(pool->rt) != PIRN__PHASE_OPEN)
+        pool->rt->home.ops->wake(&pool->rt->home);
+    /* After we are counted: what was pushed before a waker could see us. */
+    if (!pool->tasks->has_some(worker) && !is_stopped(pool))
+        wait_for_event(worker);
+    pirn__idle_leave_sleep(&pool->idle);
+    take_wake(worker);
+    set_state(worker, PIRN__WORKER_RUNNING);
+    pirn__monitor_arm(pool);
+}
+
+/* Find something, or sleep; the loop looks again. */
+static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
+{
+    struct pirn__task *task;
+
+    look_for_events(worker);
+    task = next_own(worker);
+    if (task == NULL)
+        task = search(worker);
+    if (task == NULL)
+        sleep_until_event(worker);
+    return task;
+}
+
+/* The alarm of a wheel whose worker sleeps: whoever harvests it fires. */
+void pirn__worker_alarm(struct pirn__alarm *alarm)
+{
+    struct pirn__worker *worker =
+        PIRN_CONTAINER_OF(alarm, struct pirn__worker, alarm);
+
+    pirn__timers_fire(&worker->timers, SIZE_MAX);
+    /* relaxed: a hint; a worker that runs looks at its wheel itself. */
+    if (pirn__load(&worker->state, relaxed) == PIRN__WORKER_SLEEPING)
+        set_alarm(worker);
+}
+
+/* An earlier deadline was published on a wheel. */
+void pirn__worker_earlier(struct pirn__timers *timers)
+{
+    struct pirn__worker *worker =
+        PIRN_CONTAINER_OF(timers, struct pirn__worker, timers);
+
+    /* seq_cst [worker.state]: after the deadline was published; against a
+     * worker that says it sleeps and then looks at its wheel. */
+    if (pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING)
+        set_alarm(worker);
+}
+
+void pirn__worker_drain(struct pirn__worker *worker)
+{
+    const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+    struct pirn__task *task;
+
+    release_deferred(worker);
+    /* Ends: past the deadline a popped task is only dropped. */
+    while ((task = tasks->pop(worker)) != NULL ||
+           (task = tasks->pop_shared(worker)) != NULL ||
+           (task = tasks->steal(worker)) != NULL)
+        run_task(worker, task);
+}
+
+/* The pool stops: let the next sleeper see it, and drop what is left to us. */
+static void end_run(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    pirn__reactor_wake(pool->rt->home.reactor);
+    if (pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
+        pirn__worker_drain(worker);
+    if (worker->searching)
+        (void)pirn__idle_stop_search(&pool->idle);
+    worker->searching = false;
+    set_state(worker, PIRN__WORKER_ENDED);
+    pirn__slabs_flush(&pool->rt->slabs, &worker->cache);
+}
+
+void pirn__worker_run(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    struct pirn__local *local = pirn__local();
+
+    PIRN_ASSERT(local != NULL);
+    local->driving = &pool->rt->home;
+    local->worker = worker;
+    local->turn = &worker->turn;
+    pirn__no_suspend_begin(local);
+    set_state(worker, PIRN__WORKER_RUNNING);
+    pirn__monitor_arm(pool);
+    while (!is_stopped(pool)) {
+        struct pirn__task *task = next_own(worker);
+
+        if (task == NULL)
+            task = find_or_sleep(worker);
+        if (task == NULL)
+            continue;
+        found_work(worker);
+        run_task(worker, task);
+    }
+    end_run(worker);
+    pirn__no_suspend_end(local);
+    local->turn = NULL;
+    local->worker = NULL;
+    local->driving = NULL;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/worker.h - a worker of a pool, and the pool.
+ *
+ * A worker is a core: queues, a wheel, a slab cache.  A thread runs it.
+ *
+ * Who may touch what:
+ *   "owner"    the thread that runs the core
+ *   "shared"   any thread, by its own protocol
+ *   counters   written by the owner, read by anybody
+ */
+#ifndef PIRN_SCHED_WORKER_H
+#define PIRN_SCHED_WORKER_H
+
+#include "base/prng.h"
+#include "base/slab.h"
+#include "reactor/reactor.h"
+#include "sched/idle.h"
+#include "sched/inbox.h"
+#include "sched/injection.h"
+#include "sched/ring.h"
+#include "sched/taskpool.h"
+#include "task/group.h"
+#include "task/local.h"
+#include "time/timers.h"
+
+struct pirn_runtime;
+struct pirn__pool;
+
+enum pirn__worker_state {
+    PIRN__WORKER_RUNNING,
+    PIRN__WORKER_SLEEPING, /* in the shared wait set, or about to be */
+    PIRN__WORKER_ENDED,
+};
+
+/* A count that its owner writes and anybody reads. */
+typedef PIRN_ATOMIC(uint64_t) pirn__counter;
+
+struct pirn__worker_counters {
+    pirn__counter polls;
+    pirn__counter steals;     /* successful */
+    pirn__counter overflows;  /* of the ring */
+    pirn__counter parks;
+    pirn__counter wakes;      /* of other workers */
+    pirn__counter lifo_runs;
+    pirn__counter yields;     /* budget or pirn_yield() */
+    pirn__counter rescues;    /* tasks taken from a worker that did not move */
+};
+
+struct pirn__worker {
+    struct pirn__pool *pool; /* constant */
+    uint32_t index;          /* constant */
+    struct pirn__group *group; /* constant: its shard of the root group */
+
+    /* Owner. */
+    struct pirn__turn turn;
+    struct pirn__slab_cache cache;
+    struct pirn__harvest harvest;
+    struct pirn__queue deferred; /* after the next look for events */
+    struct pirn__queue spare;    /* from an inbox, when the ring was full */
+    struct pirn__prng prng;
+    uint32_t lifo_runs;
+    uint32_t tick;
+    bool searching;
+
+    /* Shared. */
+    PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */
+    PIRN_ATOMIC(pirn_slink *) lifo;
+    struct pirn__ring ring;
+    struct pirn__inbox inbox;
+    struct pirn__inbox pinned; /* tasks that only this worker runs */
+    struct pirn__timers timers;
+    struct pirn__alarm alarm; /* the next due time, while it sleeps */
+
+    struct pirn__worker_counters counters;
+    uint64_t polls_seen; /* the monitor's, under its lock */
+};
+
+struct pirn__pool {
+    struct pirn_runtime *rt;
+    const struct pirn__taskpool_ops *tasks; /* where ready tasks are kept */
+    uint32_t count;
+    struct pirn__idle idle;
+    struct pirn__injection injection;
+    struct pirn__alarm monitor;
+    PIRN_ATOMIC(uint32_t) monitor_armed;
+    pirn_lock monitor_lock;
+    PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
+    PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
+    struct pirn__worker *reaper; /* a core without a thread, for shutdown */
+    struct pirn__worker *workers[];
+};
+
+static inline void pirn__count(pirn__counter *counter)
+{
+    /* relaxed: only the owner writes; readers want any recent value. */
+    uint64_t value = pirn__load(counter, relaxed);
+
+    /* relaxed: as above. */
+    pirn__store(counter, value + 1, relaxed);
+}
+
+/* The worker that this thread runs, if it is one of `pool`, else NULL. */
+struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool);
+
+/* worker.c: run a core on this thread until the pool stops. */
+void pirn__worker_run(struct pirn__worker *worker);
+
+/* Wake one sleeper if there is reason to; after work became visible. */
+void pirn__pool_wake_one(struct pirn__pool *pool);
+
+/* monitor.c: an event of the monitor's alarm; arm it if it is not. */
+void pirn__monitor_event(struct pirn__alarm *alarm);
+void pirn__monitor_arm(struct pirn__pool *pool);
+
+/* pool.c */
+int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
+                   struct pirn__pool **out);
+int pirn__pool_start(struct pirn__pool *pool);
+void pirn__pool_stop(struct pirn__pool *pool);
+/* Take what the queues of workers that do not come back hold, and drop it. */
+void pirn__pool_drain_stuck(struct pirn__pool *pool);
+void pirn__pool_close_alarms(struct pirn__pool *pool);
+bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline);
+void pirn__pool_free(struct pirn__pool *pool);
+int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
+                        struct pirn__parker *parker, pirn_deadline deadline);
+
+/* pool.c: the operations of its home. */
+void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
+                       enum pirn__origin origin);
+void pirn__pool_wake(struct pirn__home *home);
+void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
+                     pirn_deadline deadline);
+
+/* worker.c: the alarm of a sleeping worker's wheel; an earlier deadline. */
+void pirn__worker_alarm(struct pirn__alarm *alarm);
+void pirn__worker_earlier(struct pirn__timers *timers);
+
+/* worker.c: run what this worker's queues hold, by the hand of another thread
+ * or its own, when nothing is polled any more. */
+void pirn__worker_drain(struct pirn__worker *worker);
+
+#endif /* PIRN_SCHED_WORKER_H */
