@@ -49,25 +49,23 @@ MODEL(parker_two_unparks_on_the_word, .preemptions = 3)
     wait_for(2);
 }
 
-static void wake_and_signal(void *arg)
+static void signal_fd(void *arg)
 {
-    int fd = *(int *)arg;
-
-    pirn__add(&reason, 1, relaxed);
-    pirn__sys->eventfd_signal(fd);
+    pirn__sys->eventfd_signal(*(int *)arg);
 }
 
-/* The descriptor's readiness and an unpark, in any order; each is a reason. */
+/* Until the descriptor was ready and there was an unpark, in any order. */
 static void wait_in_poll(int fd, pirn_waker *waker)
 {
     pirn_cx cx = {.waker = waker,
                   .turn_ = &(struct pirn__turn){.parker = parker}};
     uint64_t count;
+    bool was_ready = false;
 
-    while (pirn__load(&reason, relaxed) < 2) {
+    while (!was_ready || pirn__load(&reason, relaxed) == 0) {
         EXPLORE_CHECK(pirn__turn_note_fd(&cx, fd, POLLIN) == 0);
         pirn__parker_park(parker, PIRN_NEVER);
-        (void)pirn__sys->read(fd, &count, sizeof count);
+        was_ready |= pirn__sys->read(fd, &count, sizeof count) > 0;
         pirn__parker_reset(parker);
     }
 }
@@ -84,7 +82,7 @@ MODEL(parker_unpark_and_readiness_in_poll, .preemptions = 3, .spurious = -1)
     fd = pirn__sys->eventfd();
     waker = pirn__parker_waker(parker);
     explore_thread(wake, &waker);
-    explore_thread(wake_and_signal, &fd);
+    explore_thread(signal_fd, &fd);
     wait_in_poll(fd, &waker);
 }
 

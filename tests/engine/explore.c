@@ -77,6 +77,7 @@ static struct {
     struct thread threads[EXPLORE_THREADS];
     unsigned thread_count;
     unsigned self;
+    bool alone;       /* the body has no threads, or none any more */
     unsigned starter; /* of the thread that runs to its first announcement */
     /* The path. */
     struct choice choices[MAX_CHOICES];
@@ -113,6 +114,11 @@ unsigned explore_self(void)
 unsigned explore_thread_count(void)
 {
     return x.thread_count;
+}
+
+bool explore_alone(void)
+{
+    return x.alone;
 }
 
 struct explore_clock *explore_my_clock(void)
@@ -539,6 +545,7 @@ void explore_thread(void (*fn)(void *arg), void *arg)
     begin_tick();
     x.threads[started].clock = *explore_my_clock();
     x.thread_count++;
+    x.alone = false;
     x.starter = x.self;
     switch_to(started);
     x.starter = starter;
@@ -552,6 +559,7 @@ void explore_join(void)
     /* All that the threads did happens before what follows. */
     for (unsigned i = 1; i < x.thread_count; i++)
         explore_clock_join(explore_my_clock(), &x.threads[i].clock);
+    x.alone = true;
     x.sleeping = 0;
 }
 
@@ -590,6 +598,7 @@ static void execute(void)
     make_thread(0, body_entry, NULL);
     x.thread_count = 1;
     x.self = 0;
+    x.alone = true;
     x.starter = NOBODY;
     x.active = true;
     pirn__context_switch(&x.engine, &x.threads[0].context);

@@ -65,6 +65,10 @@ bool explore_active(void);
 
 unsigned explore_thread_count(void);
 
+/* True while only the body runs: what it does then happens before all that
+ * comes, and after all that was. */
+bool explore_alone(void);
+
 /* Announce an operation: other threads may run before it. */
 void explore_point(const struct explore_op *op);
 

@@ -219,6 +219,8 @@ void explore_touch(const void *address, size_t size, enum explore_access how,
     if (!explore_active())
         return;
     explore_check_alive(address, size, place);
+    if (explore_alone())
+        return;
     while (size > 0) {
         size_t offset = at % GRANULE;
         size_t part = size < GRANULE - offset ? size : GRANULE - offset;
@@ -258,7 +260,8 @@ void explore_hide(const void *address, size_t size, struct explore_place place)
 {
     if (!explore_active() || size == 0)
         return;
-    end_of(address, size, place);
+    if (!explore_alone())
+        end_of(address, size, place);
     explore_bury(address, size);
 }
 
