@@ -78,7 +78,7 @@ pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out);
  * an expired deadline if nobody has; use pirn_runtime_shutdown() for an orderly
  * end.  unref(NULL) does nothing.
  *
- * Thread    any; the last unref not inside a task of this runtime
+ * Thread    any; the last unref outside any task, poll, waker or hook
  */
 PIRN_API pirn_runtime *pirn_runtime_ref(pirn_runtime *rt);
 PIRN_API void pirn_runtime_unref(pirn_runtime *rt);
@@ -179,11 +179,11 @@ typedef struct pirn_report {
  * Repeatable: a later call never extends the first deadline and gets the same
  * report.  `report` may be NULL.
  *
- * Thread    any outside this runtime's tasks; if another thread drives, it
- *           does the work and this one waits
+ * Thread    any, outside any task, poll, waker or hook.  A host call that
+ *           drives on another thread ends with PIRN_ESHUTDOWN
  * Suspends  blocks the thread, until the deadline and a little more
  * Errors    -EINVAL    rt is NULL
- *           -EDEADLK   called inside a task of this runtime
+ *           -EDEADLK   called inside a task, a poll, a waker or a hook
  *           -ETIMEDOUT something had to be aborted or left running: see report
  *           PIRN_EFORKED  the runtime belongs to the parent process
  */
@@ -196,8 +196,9 @@ PIRN_API PIRN_MUST_CHECK int pirn_runtime_shutdown(pirn_runtime *rt,
 PIRN_API size_t pirn_report_format(const pirn_report *report, char *buf,
                                    size_t size);
 
-/* Make a default runtime (with the overflow report), run fn(arg) as its first
- * fiber, shut down within 30 s once it returns, and return its outcome.
+/* Make a default runtime (a worker for each processor that the process may use,
+ * or as many as PIRN_WORKERS in the environment says, and the overflow report),
+ * run fn(arg) as its first fiber, shut down within 30 s once it returns, and return its outcome.
  *
  * Thread    a plain thread outside any task
  * Suspends  blocks the thread

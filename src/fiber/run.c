@@ -30,7 +30,10 @@ static int run_first(pirn_runtime *rt, pirn_fiber_fn *fn, void *arg)
 int pirn_run_with(pirn_fiber_fn *fn, void *arg,
                   const pirn_runtime_options *options, pirn_report *report)
 {
-    static const pirn_runtime_options defaults = {.overflow_report = true};
+    static const pirn_runtime_options defaults = {
+        .workers = PIRN_WORKERS_AUTO,
+        .overflow_report = true,
+    };
     pirn_runtime *rt;
     int late;
     int rc;

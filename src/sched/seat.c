@@ -90,8 +90,8 @@ bool pirn__seat_try_waiter(struct pirn__seat *seat, struct pirn__parker *parker)
     bool free;
 
     pirn__lock(&seat->lock);
-    free = seat->state == PIRN__SEAT_FREE && seat->bound == NULL &&
-           seat->hosts_waiting == 0;
+    free = seat->state == PIRN__SEAT_FREE && seat->hosts_waiting == 0 &&
+           (seat->bound == NULL || seat->bound == pirn__local());
     if (free)
         seat->state = PIRN__SEAT_WAITER;
     else

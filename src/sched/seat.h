@@ -4,7 +4,7 @@
  * There is one driver's seat.  A host call (turn, block_on, shutdown) sits down
  * as HOST.  A plain thread that waits for something of the runtime sits down as
  * WAITER, but only while nobody else does and no thread is bound to the runtime
- * by turn(); otherwise it parks among the waiters.  A host call takes the seat
+ * by another thread's turn(); otherwise it parks among the waiters.  A host call takes the seat
  * over from a WAITER, which gets up after its current task.  Whoever leaves
  * wakes one parked waiter, which may then sit down.
  *

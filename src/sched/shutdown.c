@@ -309,7 +309,11 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
     struct pirn__home *outer;
     bool abandoned = false;
 
-    if (sit_down(rt, deadline) < 0) {
+    /* A driver that merely sleeps needs a moment to get up, however short the
+     * deadline. */
+    pirn_deadline moment = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+
+    if (sit_down(rt, deadline.ns < moment.ns ? moment : deadline) < 0) {
         abandon(rt);
         abandoned = true;
         /* The driver may have left just before it could see that. */

@@ -146,7 +146,7 @@ static void look_and_take(void *arg)
 
 /* Goal: the same for who has only seen that it is done; of two who take, one
  * gets it. */
-MODEL(join_two_takers_of_one_output, .preemptions = 2, .stale = 2)
+MODEL(join_two_takers_of_one_output, .preemptions = 2, .stale = 1)
 {
     begin();
     (void)pirn_task_ref(handle);
@@ -173,14 +173,14 @@ static void join_beside_another(void *arg)
 }
 
 /* Goal: two waiters do not use the slot at once. */
-MODEL(join_second_waiter_is_refused_or_alone, .preemptions = 2, .stale = 2)
+MODEL(join_second_waiter_is_refused_or_alone, .preemptions = 3, .stale = 2)
 {
     begin();
     (void)pirn_task_ref(handle);
-    explore_thread(run, NULL);
     explore_thread(join_beside_another, &bells[0]);
     explore_thread(join_beside_another, &bells[1]);
     explore_join();
     EXPLORE_CHECK(pirn__load(&refused, relaxed) <= 1);
+    run(NULL);
     end(0);
 }

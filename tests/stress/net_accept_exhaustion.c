@@ -38,17 +38,25 @@ static int echo(void *arg)
 
 static int serve(void *arg)
 {
+    static pirn_task *tasks[CLIENTS];
     pirn_tcp *conn;
+    int outcome;
+    int rc;
 
     (void)arg;
     for (int i = 0; i < CLIENTS; i++) {
-        int rc = pirn_listener_accept(listener, PIRN_NEVER, &conn);
-
+        rc = pirn_listener_accept(listener, PIRN_NEVER, &conn);
+        if (rc == 0)
+            rc = pirn_go_with(echo, conn, NULL, &tasks[i]);
         if (rc < 0)
             return rc;
-        rc = pirn_go(echo, conn);
-        if (rc < 0)
-            return rc;
+    }
+    /* Not before all have been answered: the end of this fiber ends them. */
+    for (int i = 0; i < CLIENTS; i++) {
+        rc = pirn_task_join(tasks[i], PIRN_NEVER, &outcome);
+        pirn_task_unref(tasks[i]);
+        if (rc < 0 || outcome < 0)
+            return rc < 0 ? rc : outcome;
     }
     return 0;
 }
