@@ -8,7 +8,6 @@
  *   woken by another thread   the inbox of the worker that ran it last, whole
  *                             for whoever takes it first
  *   spawned by another        the injection queue
- *   pinned                    the worker's own inbox, for nobody else
  *
  * Thieves take half of a ring, then whole inboxes, from a random start.  They
  * leave LIFO slots alone, because two tasks that wake each other are fastest on

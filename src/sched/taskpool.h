@@ -4,8 +4,7 @@
  *
  * The loop decides when to look, when to sleep and whom to wake; a task pool
  * decides where a task is put and which one comes next.  Pushing cannot fail:
- * links are intrusive.  stealable.c is the pool of the multi-thread runtime,
- * computational.c one with fixed places and no stealing.
+ * links are intrusive.  stealable.c is the pool of the multi-thread runtime.
  */
 #ifndef PIRN_SCHED_TASKPOOL_H
 #define PIRN_SCHED_TASKPOOL_H
@@ -39,6 +38,5 @@ struct pirn__taskpool_ops {
 };
 
 extern const struct pirn__taskpool_ops pirn__stealable_ops;
-extern const struct pirn__taskpool_ops pirn__computational_ops;
 
 #endif /* PIRN_SCHED_TASKPOOL_H */

@@ -56,7 +56,6 @@ struct pirn__worker {
     struct pirn__slab_cache cache;
     struct pirn__harvest harvest;
     struct pirn__queue deferred; /* after the next look for events */
-    struct pirn__queue spare;    /* from an inbox, when the ring was full */
     struct pirn__prng prng;
     uint32_t lifo_runs;
     uint32_t tick;
@@ -67,7 +66,6 @@ struct pirn__worker {
     PIRN_ATOMIC(pirn_slink *) lifo;
     struct pirn__ring ring;
     struct pirn__inbox inbox;
-    struct pirn__inbox pinned; /* tasks that only this worker runs */
     struct pirn__timers timers;
     struct pirn__alarm alarm; /* the next due time, while it sleeps */
 

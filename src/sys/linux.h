@@ -43,7 +43,6 @@ int pirn__linux_futex_wait(uint32_t *word, uint32_t expected,
 void pirn__linux_futex_wake(uint32_t *word, int count);
 int pirn__linux_thread_start(const char *name, void (*fn)(void *arg),
                              void *arg);
-int pirn__linux_thread_id(void);
 
 /* linux_memory.c */
 size_t pirn__linux_page_size(void);

@@ -63,7 +63,7 @@ TEST(linux_futex_wait_ends_at_deadline)
 /* What a started thread reports. */
 static struct {
     PIRN_ATOMIC(uint32_t) done;
-    int thread_id;
+    pthread_t thread;
     bool all_blocked;
     bool faults_open;
     char name[32];
@@ -73,7 +73,7 @@ static void report(void *arg)
 {
     sigset_t mask;
 
-    seen.thread_id = pirn__sys->thread_id();
+    seen.thread = pthread_self();
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     seen.all_blocked = sigismember(&mask, SIGTERM) == 1 &&
                        sigismember(&mask, SIGPIPE) == 1 &&
@@ -94,7 +94,7 @@ static void wait_until_seen(uint32_t value)
 }
 
 /* Goal: a started thread has its name (cut), its argument, no signals but its
- * own faults, and an id of its own; the starter's mask is what it was.
+ * own faults; the starter's mask is what it was.
  * Method: the thread reports. */
 TEST(linux_thread_start_prepares_the_thread)
 {
@@ -107,7 +107,7 @@ TEST(linux_thread_start_prepares_the_thread)
                                          &value));
     pthread_sigmask(SIG_SETMASK, NULL, &after);
     wait_until_seen(77);
-    EXPECT_NE(pirn__sys->thread_id(), seen.thread_id);
+    EXPECT(!pthread_equal(pthread_self(), seen.thread));
     EXPECT(seen.all_blocked);
     EXPECT(seen.faults_open);
     EXPECT_STR_EQ("a-name-longer-t", seen.name);

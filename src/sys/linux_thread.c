@@ -162,11 +162,6 @@ int pirn__linux_thread_start(const char *name, void (*fn)(void *arg), void *arg)
     return 0;
 }
 
-int pirn__linux_thread_id(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
 /* Locks wait in the real kernel, whatever table is installed above. */
 static void wait_for_lock(uint32_t *word, uint32_t expected)
 {

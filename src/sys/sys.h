@@ -34,7 +34,6 @@ struct pirn__sys {
     /* Start a detached thread with all signals blocked but those of its own
      * faults; `name` is cut at 15 bytes. */
     int (*thread_start)(const char *name, void (*fn)(void *arg), void *arg);
-    int (*thread_id)(void); /* the kernel's id of this thread */
 
     /* Memory; sizes are multiples of the page size. */
     size_t (*page_size)(void);

@@ -122,11 +122,6 @@ static int sys_thread_start(const char *name, void (*fn)(void *arg), void *arg)
     return 0;
 }
 
-static int sys_thread_id(void)
-{
-    return explore_active() ? (int)explore_self() : real->thread_id();
-}
-
 /* ---- Descriptors. ---- */
 
 static int open_file(void)
@@ -310,7 +305,6 @@ static const struct pirn__sys table = {
     .futex_wait = sys_futex_wait,
     .futex_wake = sys_futex_wake,
     .thread_start = sys_thread_start,
-    .thread_id = sys_thread_id,
     .close = sys_close,
     .read = sys_read,
     .write = sys_write,
