@@ -118,7 +118,7 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
     pirn__parker_reset(parker);
     while (rc == -EINPROGRESS) {
         turn.budget = PIRN__COOP_BUDGET;
-        if (woken && pirn_future_poll(future, &cx) == PIRN_READY)
+        if (woken && pirn__poll_outside(future, &cx) == PIRN_READY)
             rc = 0;
         else if (pirn_deadline_expired(deadline))
             rc = -ETIMEDOUT;

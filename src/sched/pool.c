@@ -293,7 +293,7 @@ int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
     while (rc == -EINPROGRESS) {
         pirn__parker_reset(parker);
         turn.budget = PIRN__COOP_UNLIMITED;
-        if (pirn_future_poll(future, &cx) == PIRN_READY)
+        if (pirn__poll_outside(future, &cx) == PIRN_READY)
             rc = 0;
         else if (pirn_deadline_expired(deadline))
             rc = -ETIMEDOUT;

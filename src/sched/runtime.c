@@ -58,6 +58,9 @@ static void runtime_failed(struct pirn__home *home, const pirn_failure *failure)
 
     /* relaxed: a statistic. */
     pirn__add(&rt->failures, 1, relaxed);
+    /* The program may have put away what the hook needs. */
+    if (pirn__runtime_phase(rt) == PIRN__PHASE_DONE)
+        return;
     if (rt->on_failure == NULL) {
         print_failure(failure);
         return;

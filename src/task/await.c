@@ -26,6 +26,18 @@ static int give_up(pirn_future *future, int rc)
     return rc;
 }
 
+enum pirn_poll pirn__poll_outside(pirn_future *future, pirn_cx *cx)
+{
+    struct pirn__local *local = pirn__local();
+    struct pirn__turn *outer = local->turn;
+    enum pirn_poll poll;
+
+    local->turn = cx->turn_;
+    poll = pirn_future_poll(future, cx);
+    local->turn = outer;
+    return poll;
+}
+
 /* Sleep until something may have changed. */
 static void wait_once(struct pirn__local *local, pirn_deadline deadline)
 {
@@ -59,7 +71,7 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
     for (;;) {
         pirn__parker_reset(parker);
         turn.budget = PIRN__COOP_UNLIMITED;
-        if (pirn_future_poll(future, &cx) == PIRN_READY)
+        if (pirn__poll_outside(future, &cx) == PIRN_READY)
             break;
         if (pirn_deadline_expired(deadline)) {
             rc = give_up(future, -ETIMEDOUT);

@@ -12,6 +12,10 @@ int pirn__await(pirn_future *future, pirn_deadline deadline);
  * threads sleep.  While that clock is paused it is only a guess. */
 pirn_deadline pirn__deadline_to_system(pirn_deadline deadline);
 
+/* Poll as the turn says, with its runtime current meanwhile; for threads that
+ * wait outside tasks. */
+enum pirn_poll pirn__poll_outside(pirn_future *future, pirn_cx *cx);
+
 /* 0 if a straight-line call may wait here, else -EDEADLK. */
 int pirn__may_suspend(void);
 

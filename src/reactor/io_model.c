@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* src/reactor/io_model.c - a descriptor, those who wait for it, the driver that
+ * brings events, and its end, against each other.
+ *
+ * The descriptor is the explorer's event descriptor, the reactor the real one.
+ */
+#include "reactor/io.h"
+
+#include <errno.h>
+
+#include "engine/model_home.h"
+#include "reactor/reactor.h"
+#include "sys/sys.h"
+
+static struct model_home model;
+static struct pirn__reactor *reactor;
+static struct pirn__io *io;
+static int fd;
+
+static void io_name(struct pirn__io *self, pirn_text *out)
+{
+    (void)self;
+    (void)out;
+}
+
+static ssize_t read_count(int descriptor, void *arg)
+{
+    uint64_t count;
+
+    (void)arg;
+    return pirn__sys->read(descriptor, &count, sizeof count);
+}
+
+static const struct pirn__io_call reading = {.fn = read_count};
+
+/* A reactor and a bound descriptor; `ready` is what is assumed of it. */
+static void begin(unsigned ready)
+{
+    static const struct pirn__io_ops ops = {.name = io_name};
+    const struct pirn__io_kind kind = {.ready = ready, .ops = &ops};
+
+    model_home_begin(&model);
+    EXPLORE_CHECK(
+        pirn__reactor_new(&explore_heap, &model.home, &reactor) == 0);
+    model.home.reactor = reactor;
+    pirn__local()->entered = &model.home;
+    fd = pirn__sys->eventfd();
+    io = pirn__io_take(sizeof *io);
+    pirn__io_open(io, fd, &kind);
+    pirn__local()->entered = NULL;
+}
+
+static void end(void)
+{
+    explore_join();
+    pirn__reactor_shutdown(reactor);
+    pirn__reactor_free(reactor);
+    EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
+}
+
+static void drive_once(void)
+{
+    (void)pirn__reactor_poll(reactor, PIRN_EXPIRED);
+}
+
+static void signal_fd(void *arg)
+{
+    (void)arg;
+    (void)pirn__sys->eventfd_signal(fd);
+}
+
+/* Somebody who reads once. */
+struct reader {
+    pirn_io_waiter waiter;
+    struct model_bell bell;
+    ssize_t result;
+};
+
+static struct reader readers[2];
+
+/* True when it has its result. */
+static bool reader_poll(struct reader *reader)
+{
+    const pirn_waker waker = model_bell_waker(&reader->bell);
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    if (pirn__waiter_poll_call(&reader->waiter, &cx, &reading,
+                               &reader->result) == PIRN_PENDING)
+        return false;
+    pirn__waiter_leave(&reader->waiter);
+    return true;
+}
+
+static void reader_begin(struct reader *reader)
+{
+    pirn__waiter_init(&reader->waiter, io, PIRN_READABLE);
+}
+
+static void close_io(void *arg)
+{
+    (void)arg;
+    pirn__io_abandon(io);
+}
+
+/* Goal: an event between the call that would block and the place in line is not
+ * lost: the reader gets it, or is woken for it. */
+MODEL(io_event_against_a_reader_on_its_way_to_sleep, .preemptions = 3)
+{
+    bool done;
+
+    begin(PIRN__READY_READ);
+    reader_begin(&readers[0]);
+    explore_thread(signal_fd, NULL);
+    done = reader_poll(&readers[0]);
+    /* The driver is this thread, too. */
+    while (!done) {
+        (void)pirn__reactor_poll(reactor, PIRN_NEVER);
+        if (model_bell_rang(&readers[0].bell))
+            done = reader_poll(&readers[0]);
+    }
+    EXPLORE_CHECK(readers[0].result > 0);
+    explore_join();
+    close_io(NULL);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+}
+
+
+/* The reader's own thread, which sleeps until it is rung for. */
+static void look_in_passing(void *arg)
+{
+    struct reader *reader = arg;
+
+    reader_begin(reader);
+    if (!reader_poll(reader))
+        pirn__waiter_leave(&reader->waiter);
+}
+
+static void wait_in_line(void *arg)
+{
+    struct reader *reader = arg;
+
+    reader_begin(reader);
+    (void)reader_poll(reader);
+}
+
+/* Goal: who was called up and gives up passes it on: the one that stays in line
+ * is called, whatever the other did. */
+MODEL(io_dropped_reader_passes_it_on, .preemptions = 2, .stale = 2,
+      .spurious = -1)
+{
+    struct reader *stays = &readers[0];
+
+    begin(0);
+    explore_thread(wait_in_line, stays);
+    explore_thread(look_in_passing, &readers[1]);
+    signal_fd(NULL);
+    drive_once();
+    explore_join();
+    drive_once();
+    if (stays->result == 0 && readers[1].result <= 0) {
+        EXPLORE_CHECK(model_bell_rang(&stays->bell));
+        EXPLORE_CHECK(reader_poll(stays));
+    }
+    EXPLORE_CHECK((stays->result > 0) + (readers[1].result > 0) == 1);
+    close_io(NULL);
+    if (stays->result <= 0)
+        EXPLORE_CHECK(reader_poll(stays) && stays->result == PIRN_ECLOSED);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&stays->bell) == 0);
+    EXPLORE_CHECK(model_bell_wakers(&readers[1].bell) == 0);
+}
+
+static void read_once(void *arg)
+{
+    ssize_t n = pirn__io_call(io, PIRN_READABLE, &reading);
+
+    (void)arg;
+    EXPLORE_CHECK(n > 0 || n == -EAGAIN || n == PIRN_ECLOSED);
+    pirn__io_drop(io);
+}
+
+/* Goal: the descriptor is closed once, after the last call out, and an event
+ * that is under way meets no freed memory.
+ * Method: the explorer's table knows which descriptors are open. */
+MODEL(io_close_against_a_call_and_an_event, .preemptions = 2)
+{
+    begin(PIRN__READY_READ);
+    wait_in_line(&readers[0]);
+    signal_fd(NULL);
+    pirn__io_keep(io);
+    explore_thread(read_once, NULL);
+    explore_thread(close_io, NULL);
+    drive_once();
+    explore_join();
+    /* It waited in line, and is told. */
+    EXPLORE_CHECK(model_bell_rang(&readers[0].bell));
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+    end();
+}
+
+static void wait_and_be_told(void *arg)
+{
+    struct reader *reader = arg;
+
+    reader_begin(reader);
+    if (!reader_poll(reader)) {
+        /* In line: the close must ring. */
+        return;
+    }
+    EXPLORE_CHECK(reader->result == PIRN_ECLOSED ||
+                  reader->result == -EAGAIN);
+}
+
+/* Goal: a reader that comes while the descriptor is being closed gets the
+ * answer, or is woken for it. */
+MODEL(io_close_against_a_new_reader, .preemptions = 3)
+{
+    begin(PIRN__READY_READ);
+    pirn__io_keep(io);
+    explore_thread(wait_and_be_told, &readers[0]);
+    explore_thread(close_io, NULL);
+    explore_join();
+    if (readers[0].result == 0) {
+        EXPLORE_CHECK(model_bell_rang(&readers[0].bell));
+        EXPLORE_CHECK(reader_poll(&readers[0]));
+        EXPLORE_CHECK(readers[0].result == PIRN_ECLOSED);
+    }
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+    pirn__io_drop(io);
+    end();
+}
+
+/* Goal: who waits for the end of the descriptor is told, also when the last
+ * call out is another thread's. */
+MODEL(io_closer_waits_for_the_last_call, .preemptions = 3)
+{
+    static struct model_bell bell;
+    pirn_close_op op;
+
+    begin(PIRN__READY_READ);
+    pirn__io_keep(io);
+    explore_thread(read_once, NULL);
+    pirn__io_close_init(&op, io);
+    if (model_bell_poll(&bell, &op.future) == PIRN_PENDING) {
+        explore_join();
+        EXPLORE_CHECK(model_bell_rang(&bell));
+        EXPLORE_CHECK(model_bell_poll(&bell, &op.future) == PIRN_READY);
+    }
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&bell) == 0);
+}
+
+static void shut_down(void *arg)
+{
+    (void)arg;
+    pirn__reactor_shutdown(reactor);
+}
+
+/* Goal: the reactor's end and a descriptor's end may meet: it is unbound once,
+ * closed once, and who waits is told. */
+MODEL(io_close_against_the_end_of_the_reactor, .preemptions = 3)
+{
+    begin(0);
+    wait_in_line(&readers[0]);
+    explore_thread(shut_down, NULL);
+    explore_thread(close_io, NULL);
+    explore_join();
+    EXPLORE_CHECK(model_bell_rang(&readers[0].bell));
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+    end();
+}
+
+static PIRN_ATOMIC(int) asked; /* relaxed: the wake orders it */
+
+static void ask_driver(void *arg)
+{
+    (void)arg;
+    pirn__add(&asked, 1, relaxed);
+    pirn__reactor_wake(reactor);
+}
+
+/* Goal: of two wakes one may do for both, but what both were for is seen; no
+ * poll sleeps over one. */
+MODEL(io_two_wakes_of_the_driver, .preemptions = 3, .spurious = -1)
+{
+    begin(0);
+    explore_thread(ask_driver, NULL);
+    explore_thread(ask_driver, NULL);
+    while (pirn__load(&asked, relaxed) < 2)
+        (void)pirn__reactor_poll(reactor, PIRN_NEVER);
+    explore_join();
+    close_io(NULL);
+    end();
+}
+
+/* Goal: a wake that meets the end of the reactor writes to no closed
+ * descriptor. */
+MODEL(io_wake_against_the_end_of_the_reactor, .preemptions = 3)
+{
+    begin(0);
+    explore_thread(ask_driver, NULL);
+    explore_thread(shut_down, NULL);
+    explore_join();
+    close_io(NULL);
+    end();
+}
