@@ -32,7 +32,7 @@ static bool read_all(void)
 {
     if (pirn__load(&bytes, relaxed) == 0)
         return false;
-    pirn__store(&bytes, 0, relaxed);
+    pirn__swap(&bytes, 0, relaxed);
     return true;
 }
 

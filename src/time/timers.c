@@ -220,30 +220,6 @@ int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
     return rc;
 }
 
-int pirn__timer_rearm(pirn_timer *timer, struct pirn__timers *timers,
-                      pirn_waker waker, pirn_deadline deadline)
-{
-    bool earlier = false;
-    int rc = 0;
-
-    pirn__lock(&timers->lock);
-    if (owner_of(timer) == NULL)
-        rc = join_locked(timers, timer);
-    else if (timers->dead)
-        rc = PIRN_ESHUTDOWN;
-    if (rc == 0) {
-        leave_locked(timers, timer);
-        timer->when_ns_ = deadline.ns;
-        timer->waker_ = waker;
-        timer->flags_ = TIMER_BORROWED;
-        earlier = enter_locked(timers, timer);
-    }
-    pirn__unlock(&timers->lock);
-    if (earlier)
-        tell_owner(timers);
-    return rc;
-}
-
 void pirn__timer_stop(pirn_timer *timer)
 {
     struct pirn__timers *timers = owner_of(timer);
@@ -277,6 +253,43 @@ void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
     /* The reference that shutdown took for those who came late. */
     if (last && timers->home != NULL)
         pirn__home_unref(timers->home);
+}
+
+/* The fiber has moved to another worker: its entry leaves the wheel of the one
+ * before. */
+static void leave_wheel(pirn_timer *timer)
+{
+    pirn__timer_end(timer, PIRN__TIMER_ENDED);
+    set_state(timer, PIRN__TIMER_IDLE);
+    /* relaxed: only the fiber looks, and its next wheel's lock orders it. */
+    pirn__store(&timer->owner_, NULL, relaxed);
+}
+
+int pirn__timer_rearm(pirn_timer *timer, struct pirn__timers *timers,
+                      pirn_waker waker, pirn_deadline deadline)
+{
+    struct pirn__timers *owner = owner_of(timer);
+    bool earlier = false;
+    int rc = 0;
+
+    if (owner != NULL && owner != timers)
+        leave_wheel(timer);
+    pirn__lock(&timers->lock);
+    if (owner_of(timer) == NULL)
+        rc = join_locked(timers, timer);
+    else if (timers->dead)
+        rc = PIRN_ESHUTDOWN;
+    if (rc == 0) {
+        leave_locked(timers, timer);
+        timer->when_ns_ = deadline.ns;
+        timer->waker_ = waker;
+        timer->flags_ = TIMER_BORROWED;
+        earlier = enter_locked(timers, timer);
+    }
+    pirn__unlock(&timers->lock);
+    if (earlier)
+        tell_owner(timers);
+    return rc;
 }
 
 /* True if the entry was IDLE and got its new time, or is now CANCELLED. */

@@ -374,6 +374,38 @@ TEST(timer_of_a_fiber_is_reused_from_wait_to_wait)
     test_home_finish(&home);
 }
 
+/* Goal: a fiber that has moved to another worker takes its entry along.
+ * Method: rearm the same entry on a second wheel, armed and fired on the first. */
+TEST(timers_entry_moves_to_another_wheel)
+{
+    struct test_home homes[2];
+    struct bell bell = {0};
+    pirn_waker waker = bell_waker(&bell);
+    pirn_timer timer;
+
+    test_home_begin(&homes[0]);
+    test_home_begin(&homes[1]);
+    pirn__timer_init(&timer, PIRN_NEVER);
+    for (int round = 0; round < 4; round++) {
+        struct test_home *here = &homes[round % 2];
+        struct test_home *there = &homes[1 - round % 2];
+
+        EXPECT_EQ(0, pirn__timer_rearm(&timer, &here->timers, waker,
+                                       in_ms(here, 10)));
+        EXPECT_EQ(1, pirn__timers_count(&here->timers));
+        EXPECT_EQ(0, pirn__timers_count(&there->timers));
+        EXPECT_EQ(1, here->timers.users);
+        EXPECT_EQ(0, there->timers.users);
+        if (round == 2)
+            EXPECT_EQ(1, advance_ns(here, 10 * MS));
+    }
+    EXPECT_EQ(1, rings(&bell));
+    pirn__timer_end(&timer, PIRN__TIMER_ENDED);
+    pirn_waker_drop(waker);
+    test_home_finish(&homes[1]);
+    test_home_finish(&homes[0]);
+}
+
 /* Goal: the clock can stand still, be moved and follow the system again.
  * Method: pause, advance by an hour, resume; it never goes back. */
 TEST(timers_clock_pauses_advances_and_resumes)

@@ -47,6 +47,15 @@ static inline void model_home_wake(struct pirn__home *home)
     pirn__add(&model_home_of(home)->wakes, 1, release);
 }
 
+/* A plain thread never drives here. */
+static inline void model_home_park(struct pirn__home *home,
+                                   struct pirn__parker *parker,
+                                   pirn_deadline deadline)
+{
+    (void)home;
+    pirn__parker_park(parker, deadline);
+}
+
 static inline uint64_t model_home_now(struct pirn__home *home)
 {
     (void)home;
@@ -70,6 +79,7 @@ static inline void model_home_begin(struct model_home *model)
     static const struct pirn__home_ops ops = {
         .submit = model_home_submit,
         .wake = model_home_wake,
+        .drive_or_park = model_home_park,
         .now = model_home_now,
         .failed = model_home_failed,
         .free = model_home_free,

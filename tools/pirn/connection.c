@@ -70,7 +70,7 @@ static bool wait_for_bytes(struct connection *connection)
         return false;
     ssize_t n =
         refill(connection, pirn_after_ms(connection->server->site.idle_ms));
-    roster_work(roster, &connection->guest);
+    roster_work(&connection->guest);
     return n > 0;
 }
 
@@ -96,7 +96,8 @@ static enum arrival read_request(struct connection *connection)
     return progress == HTTP_PROGRESS_DONE ? ARRIVAL_REQUEST : ARRIVAL_BROKEN;
 }
 
-/* One line for a request, with nothing in it that a terminal would obey. */
+/* One line for a request, with nothing in it that a terminal would obey.  It is
+ * one call of stdio, so that lines of several workers do not mix. */
 static void log_exchange(const struct connection *connection,
                          const struct exchange *exchange)
 {

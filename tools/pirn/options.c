@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include <inttypes.h>
+#include <pirn/pirn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,4 +50,20 @@ bool option_switch(const char *command, const char *option, const char *text,
     (void)fprintf(stderr, "pirn %s: %s: '%s' is neither on nor off\n", command,
                   option, text);
     return false;
+}
+
+bool option_workers(const char *command, const char *text, uint32_t *out)
+{
+    uint64_t value = PIRN_WORKERS_AUTO;
+
+    if (strcmp(text, "auto") != 0 &&
+        (!read_number(text, &value) || value < 1 || value > WORKERS_MAX)) {
+        (void)fprintf(stderr,
+                      "pirn %s: --workers: '%s' is neither auto nor a number "
+                      "from 1 to %d\n",
+                      command, text, WORKERS_MAX);
+        return false;
+    }
+    *out = (uint32_t)value;
+    return true;
 }

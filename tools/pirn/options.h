@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 enum {
-    EXIT_USAGE = 2 /* the arguments make no sense */
+    EXIT_USAGE = 2,   /* the arguments make no sense */
+    WORKERS_MAX = 512 /* of pirn_runtime_options.workers */
 };
 
 /* Read the number given to `option`.  Anything else than a decimal number of
@@ -18,5 +19,9 @@ bool option_number(const char *command, const char *option, const char *text,
 /* The same for "on" and "off". */
 bool option_switch(const char *command, const char *option, const char *text,
                    bool *out);
+
+/* The same for --workers: a number of 1..WORKERS_MAX, or "auto", which is
+ * PIRN_WORKERS_AUTO.  0 is refused: it would be a runtime without workers. */
+bool option_workers(const char *command, const char *text, uint32_t *out);
 
 #endif /* PIRN_TOOLS_OPTIONS_H */

@@ -2,6 +2,8 @@
 /* tools/pirn/options_test.c - numbers and switches. */
 #include "options.h"
 
+#include <pirn/pirn.h>
+
 #include "engine/test.h"
 
 static bool is_number(const char *text, uint64_t *out)
@@ -49,4 +51,23 @@ TEST(option_switch_has_two_words)
     EXPECT(!on);
     EXPECT(!option_switch("test", "--switch", "yes", &on));
     EXPECT(!option_switch("test", "--switch", "", &on));
+}
+
+/* Goal: workers are a number that a runtime takes, or its own choice; never 0.
+ * Method: the borders, one beyond each, the word, other words. */
+TEST(option_workers_is_a_number_or_auto)
+{
+    static const char *const wrong[] = {"",    "0",    "513", "-1",
+                                        "two", "Auto", "1x",  "4294967297"};
+    uint32_t workers = 0;
+
+    EXPECT(option_workers("test", "1", &workers));
+    EXPECT_EQ(1, workers);
+    EXPECT(option_workers("test", "auto", &workers));
+    EXPECT_EQ(PIRN_WORKERS_AUTO, workers);
+    EXPECT(option_workers("test", "512", &workers));
+    EXPECT_EQ(512, workers);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        EXPECT(!option_workers("test", wrong[i], &workers));
+    EXPECT_EQ(512, workers);
 }

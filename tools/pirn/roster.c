@@ -19,7 +19,7 @@ void roster_init(struct roster *roster, size_t limit)
     roster->guests.prev = &roster->guests;
     roster->count = 0;
     roster->limit = limit;
-    roster->closed = false;
+    atomic_init(&roster->closed, false);
     roster->abandoned = false;
     roster->waiter = (pirn_waker){NULL, NULL};
 }
@@ -32,10 +32,11 @@ void roster_deinit(struct roster *roster)
 bool roster_admit(struct roster *roster, struct guest *guest)
 {
     lock(roster);
-    bool admitted = !roster->closed && roster->count < roster->limit;
+    bool admitted =
+        !atomic_load(&roster->closed) && roster->count < roster->limit;
     if (admitted) {
         guest->task = (pirn_task_id){0};
-        guest->idle = false;
+        atomic_init(&guest->idle, false);
         guest->next = &roster->guests;
         guest->prev = roster->guests.prev;
         guest->prev->next = guest;
@@ -53,28 +54,21 @@ void roster_arrive(struct roster *roster, struct guest *guest)
     unlock(roster);
 }
 
-bool roster_rest(struct roster *roster, struct guest *guest)
+bool roster_rest(const struct roster *roster, struct guest *guest)
 {
-    lock(roster);
-    guest->idle = !roster->closed;
-    bool may_stay = guest->idle;
-    unlock(roster);
-    return may_stay;
+    /* In this order; both are sequentially consistent. */
+    atomic_store(&guest->idle, true);
+    return !atomic_load(&roster->closed);
 }
 
-void roster_work(struct roster *roster, struct guest *guest)
+void roster_work(struct guest *guest)
 {
-    lock(roster);
-    guest->idle = false;
-    unlock(roster);
+    atomic_store(&guest->idle, false);
 }
 
-bool roster_is_closed(struct roster *roster)
+bool roster_is_closed(const struct roster *roster)
 {
-    lock(roster);
-    bool closed = roster->closed;
-    unlock(roster);
-    return closed;
+    return atomic_load(&roster->closed);
 }
 
 static bool has_departed_locked(const struct roster *roster)
@@ -99,11 +93,11 @@ void roster_leave(struct roster *roster, struct guest *guest)
 void roster_close(struct roster *roster)
 {
     lock(roster);
-    roster->closed = true;
+    atomic_store(&roster->closed, true);
     for (struct guest *guest = roster->guests.next; guest != &roster->guests;
          guest = guest->next) {
         /* A stale id would be an error and nothing worse. */
-        if (guest->idle)
+        if (atomic_load(&guest->idle))
             (void)!pirn_id_cancel(guest->task);
     }
     unlock(roster);

@@ -6,28 +6,34 @@
  * Closing the roster admits no more and cancels the idle ones; those with a
  * request in flight finish it, and leave when they want to become idle again.
  * A future of our own waits until all have left.
+ *
+ * Guests run on all workers.  They come and go under the lock; between requests
+ * they take none: a guest first says that it is idle and then looks whether the
+ * roster is closed, the closing does the same the other way round, and so at
+ * least one of them sees the other.
  */
 #ifndef PIRN_TOOLS_ROSTER_H
 #define PIRN_TOOLS_ROSTER_H
 
 #include <pirn/pirn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct guest {
     struct guest *next; /* roster lock */
     struct guest *prev; /* roster lock */
     pirn_task_id task;  /* roster lock; 0 until its fiber runs */
-    bool idle;          /* roster lock */
+    atomic_bool idle;   /* the guest writes, the closing reads */
 };
 
 struct roster {
     pthread_mutex_t lock; /* never held across a call that suspends */
     struct guest guests;  /* head of a ring */
-    size_t count;
-    size_t limit;
-    bool closed;
-    bool abandoned;    /* nobody is waited for any more */
-    pirn_waker waiter; /* of the departure */
+    size_t count;         /* lock */
+    size_t limit;         /* constant */
+    atomic_bool closed;   /* written under the lock */
+    bool abandoned;       /* lock: nobody is waited for any more */
+    pirn_waker waiter;    /* lock: of the departure */
 };
 
 void roster_init(struct roster *roster, size_t limit);
@@ -39,14 +45,15 @@ bool roster_admit(struct roster *roster, struct guest *guest);
 /* The guest's fiber runs: it can be cancelled from now on. */
 void roster_arrive(struct roster *roster, struct guest *guest);
 
-/* The guest has nothing to do; false if it should leave instead. */
-bool roster_rest(struct roster *roster, struct guest *guest);
+/* The guest has nothing to do, and may be cancelled; false if it should leave
+ * instead. */
+bool roster_rest(const struct roster *roster, struct guest *guest);
 
 /* The guest has something to do. */
-void roster_work(struct roster *roster, struct guest *guest);
+void roster_work(struct guest *guest);
 
 /* True once the roster is closed: the current answer is the last. */
-bool roster_is_closed(struct roster *roster);
+bool roster_is_closed(const struct roster *roster);
 
 /* The guest is gone; its memory is the caller's again. */
 void roster_leave(struct roster *roster, struct guest *guest);

@@ -59,7 +59,7 @@ TEST(roster_closed_sends_guests_home)
     roster_init(&roster, 2);
     REQUIRE(roster_admit(&roster, &guest));
     EXPECT(roster_rest(&roster, &guest));
-    roster_work(&roster, &guest);
+    roster_work(&guest);
     EXPECT(!roster_is_closed(&roster));
     roster_close(&roster);
     EXPECT(roster_is_closed(&roster));
