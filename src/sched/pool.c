@@ -253,8 +253,11 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
                        enum pirn__origin origin)
 {
     struct pirn__pool *pool = pirn__runtime_of(home)->pool;
+    struct pirn__worker *worker = pirn__worker_here(pool);
+    bool visible = pool->tasks->push(pool, worker, task, origin);
 
-    if (pool->tasks->push(pool, pirn__worker_here(pool), task, origin))
+    /* Between tasks it is part of a batch, which the worker shares itself. */
+    if (visible && (worker == NULL || worker->turn.task != NULL))
         pirn__pool_wake_one(pool);
 }
 

@@ -57,6 +57,14 @@ static void set_state(struct pirn__worker *worker,
 
 /* Running. */
 
+/* What events, timers and yields made ready comes in batches, so it is looked at
+ * once, after the batch: one task we run ourselves, for more we want help. */
+static void share_batch(struct pirn__worker *worker)
+{
+    if (!worker->searching && pirn__ring_len(&worker->ring) > 1)
+        pirn__pool_wake_one(worker->pool);
+}
+
 static void put_back(struct pirn__worker *worker, struct pirn__task *task)
 {
     if (worker->turn.deferred) {
@@ -65,9 +73,9 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
         return;
     }
     worker->turn.task = NULL;
-    if (worker->pool->tasks->push(worker->pool, worker, task,
-                                  PIRN__ORIGIN_WAKE))
-        pirn__pool_wake_one(worker->pool);
+    (void)worker->pool->tasks->push(worker->pool, worker, task,
+                                    PIRN__ORIGIN_WAKE);
+    share_batch(worker);
 }
 
 static void run_task(struct pirn__worker *worker, struct pirn__task *task)
@@ -85,14 +93,12 @@ static void run_task(struct pirn__worker *worker, struct pirn__task *task)
 /* Those that yielded may run again. */
 static void release_deferred(struct pirn__worker *worker)
 {
-    bool visible = false;
     pirn_slink *link;
 
     while ((link = pirn__queue_pop(&worker->deferred)) != NULL)
-        visible |= worker->pool->tasks->push(
-            worker->pool, worker, pirn__task_of_link(link), PIRN__ORIGIN_WAKE);
-    if (visible)
-        pirn__pool_wake_one(worker->pool);
+        (void)worker->pool->tasks->push(worker->pool, worker,
+                                        pirn__task_of_link(link),
+                                        PIRN__ORIGIN_WAKE);
 }
 
 static void fire_timers(struct pirn__worker *worker)
@@ -128,6 +134,7 @@ static void look_for_events(struct pirn__worker *worker)
     }
     fire_timers(worker);
     release_deferred(worker);
+    share_batch(worker);
 }
 
 /* Something to run was found: no longer a searcher, and the last one sees to
@@ -216,6 +223,7 @@ static void sleep_until_event(struct pirn__worker *worker)
     pirn__idle_leave_sleep(&pool->idle);
     take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
+    share_batch(worker);
     pirn__monitor_arm(pool);
 }
 
