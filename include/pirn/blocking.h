@@ -114,6 +114,23 @@ PIRN_API void pirn_job_join_init(pirn_job_join_op *op, pirn_job *job);
  */
 PIRN_API PIRN_MUST_CHECK int pirn_blocking_run(pirn_blocking_fn *fn, void *arg);
 
+/* Run fn(arg) right here although it blocks: the other tasks of this worker go
+ * on on another thread first.  For code that must stay on the fiber's stack; a
+ * job on the pool is cheaper.  fn may not call what suspends.
+ *
+ * Thread    a fiber of a runtime with workers, or a plain thread outside any
+ *           task, where fn simply runs
+ * Suspends  no; it blocks the thread
+ * Errors    -EINVAL   fn is NULL
+ *           -EPERM    a current-thread runtime, or a worker that has had pinned
+ *                     tasks; fn has not run
+ *           -EAGAIN, -ENOMEM  no thread could be started; fn has not run
+ *           -EDEADLK  called inside a poll, a drop, a waker or a hook
+ *           and fn's own
+ */
+PIRN_API PIRN_MUST_CHECK int pirn_block_in_place(pirn_blocking_fn *fn,
+                                                 void *arg);
+
 PIRN_END_DECLS
 
 #endif /* PIRN_BLOCKING_H */

@@ -40,7 +40,9 @@ typedef int pirn_fiber_fn(void *arg);
  * Suspends  no
  * Owns      `arg` passes to fn on success; on error it is still the caller's,
  *           fn will not run, and *out is NULL
- * Errors    -EINVAL         fn is NULL, or a stack size outside 16 KiB..1 GiB
+ * Errors    -EINVAL         fn is NULL; a stack size outside 16 KiB..1 GiB;
+ *                           pinned, outside a worker of the runtime
+ *           -EMFILE, -ENFILE  no descriptor for the worker's own wait (pinned)
  *           -ENOMEM         no memory for the task or its stack, or the
  *                           system's limit on mappings is reached
  *           PIRN_ENORUNTIME no runtime given and none is current

@@ -40,34 +40,84 @@ enum {
 /* Called on the thread that noticed; may not suspend. */
 typedef void pirn_failure_fn(void *arg, const pirn_failure *failure);
 
-/* Zero is always the default. */
+/* A task that begins, or that has ended. */
+typedef struct pirn_task_event {
+    pirn_task_id id;
+    const char *name; /* or NULL */
+    const char *site;
+    int outcome; /* of its end; 0 before */
+} pirn_task_event;
+
+/* Hooks may spawn and wake, and may not suspend. */
+typedef void pirn_task_event_fn(void *arg, const pirn_task_event *event);
+typedef void pirn_worker_fn(void *arg, uint32_t worker);
+
+/* Zero is always the default.  Where an option that has a variable in the
+ * environment, named here in brackets, is left at its default, the variable
+ * counts if it is set and not empty. */
 typedef struct pirn_runtime_options {
     const pirn_alloc *alloc;  /* NULL: malloc and free */
-    size_t stack_size_bytes;  /* of fibers; 0: 64 KiB; 16 KiB..1 GiB */
-    uint32_t blocking_threads; /* at most so many; 0: 64; at most 4096 */
+    size_t stack_size_bytes;  /* of fibers; 0: 64 KiB; 16 KiB..1 GiB
+                                 [PIRN_STACK_SIZE] */
+    uint32_t blocking_threads; /* at most so many; 0: 64; at most 4096
+                                  [PIRN_BLOCKING_THREADS] */
     uint32_t blocking_queue;   /* jobs that may wait; 0: 1024 */
     bool overflow_report; /* name the fiber that overran its stack: installs
                              handlers for SIGSEGV and SIGBUS, which chain */
     /* Threads of its own that run its tasks, at most 512; 0: none, it is a
      * current-thread runtime and the host drives it.  PIRN_WORKERS_AUTO: as many
      * as the process may use processors, by its affinity mask and the quota of
-     * its control groups. */
+     * its control groups [PIRN_WORKERS]. */
     uint32_t workers;
-    uint64_t seed; /* of the choice of victims; 0: from the system */
-    /* Called on each worker's thread, first and last; may be NULL. */
-    void (*on_thread_start)(void *arg, uint32_t worker);
-    void (*on_thread_stop)(void *arg, uint32_t worker);
-    void *hook_arg;
+    uint64_t seed; /* of the choice of victims; 0: from the system [PIRN_SEED] */
+    /* The threads are called "<name>-<worker>"; copied.  1 to 11 bytes; NULL:
+     * "pirn-worker". */
+    const char *worker_name;
+    size_t worker_stack_size_bytes; /* of those threads, not of fibers; 0: the
+                                       system's default; 64 KiB..1 GiB */
+    /* Fairness.  A worker looks at what other threads have put for all, and for
+     * events, at least every so many polls; at most 1000000 each. */
+    uint32_t shared_interval; /* 0: 61 [PIRN_SHARED_INTERVAL] */
+    uint32_t event_interval;  /* 0: 128 [PIRN_EVENT_INTERVAL] */
+    bool lifo_off;   /* a task woken by a running one waits in line as all others
+                        do, instead of running next [PIRN_LIFO=0] */
+    bool histograms; /* see pirn_runtime_get_histogram() [PIRN_HISTOGRAMS=1] */
+    /* Each hook may be NULL.  These are called on a worker's thread: first and
+     * last there, and around each sleep.  One that is about to sleep may find
+     * something to do after all; the two are called in pairs all the same.
+     * Without workers the second pair is called on the thread that drives, with
+     * 0, around the waits of pirn_block_on() and shutdown. */
+    pirn_worker_fn *on_thread_start;
+    pirn_worker_fn *on_thread_stop;
+    pirn_worker_fn *on_park;
+    pirn_worker_fn *on_unpark;
+    /* Called on the spawning thread before the task can run, and on the thread
+     * that ran it last, when what it held is gone and nobody knows of its end
+     * yet. */
+    pirn_task_event_fn *on_task_spawn;
+    pirn_task_event_fn *on_task_end;
+    void *hook_arg; /* of these six */
     pirn_failure_fn *on_failure; /* NULL: one line on standard error */
     void *on_failure_arg;
 } pirn_runtime_options;
 
-/* Make a current-thread runtime: whoever drives it runs its tasks.  `options`
- * may be NULL.
+/* Say whether a runtime would be made with these options, NULL for the defaults,
+ * in this environment.  If not, *field is the name of the option or of the
+ * variable that is wrong, a constant; else NULL.  `field` may be NULL.
+ *
+ * Thread    any
+ * Errors    -EINVAL  an option or a variable is out of its range
+ */
+PIRN_API PIRN_MUST_CHECK int
+pirn_runtime_check(const pirn_runtime_options *options, const char **field);
+
+/* Make a runtime.  Without workers it is a current-thread runtime: whoever
+ * drives it runs its tasks.  `options` may be NULL.
  *
  * Thread    any
  * Owns      on success the caller owns one reference; on error *out is NULL
- * Errors    -EINVAL  out is NULL, or an option is out of its range
+ * Errors    -EINVAL  out is NULL, or see pirn_runtime_check()
+ *           -EAGAIN  the system refuses the thread of a worker
  *           -ENOMEM  no memory
  *           -EMFILE, -ENFILE  no descriptors for its wait set
  */
@@ -224,6 +274,7 @@ typedef struct pirn_worker_info {
     uint64_t yields;    /* polls ended by the coop budget or a yield */
     uint64_t rescues;   /* times it helped a worker that did not move */
     uint32_t queued;    /* tasks in its queue now */
+    uint64_t inbox;     /* tasks that other threads have handed to it, now */
 } pirn_worker_info;
 
 /* Read the counters of worker `index`, from 0.
@@ -250,6 +301,10 @@ typedef struct pirn_runtime_info {
     size_t stacks;       /* in use */
     size_t stack_limit;  /* how many the guards allow; SIZE_MAX: no limit */
     uint32_t workers;    /* of its pool; 0 without one */
+    /* Where their number is from: "option", "environment", "affinity",
+     * "cgroup v2", "cgroup v1"; "" without a pool. */
+    const char *workers_source;
+    uint64_t injected;   /* tasks in the queue that all workers share, now */
     uint64_t steals;     /* by its workers */
     uint64_t rescues;    /* of workers that did not move */
     const char *backend; /* "epoll" */

@@ -49,6 +49,8 @@ typedef struct pirn_spawn_options {
     const char *name;        /* copied, cut at 31 bytes; NULL: none */
     void *context;           /* what pirn_task_context() returns inside */
     size_t stack_size_bytes; /* fibers only; 0: the runtime's default */
+    bool pinned; /* only the worker on which it is spawned runs it, always on the
+                    same thread; of a current-thread runtime, whoever drives */
     bool fp_controls; /* fibers only: rounding mode and exception masks are
                          the fiber's own and survive its switches */
 } pirn_spawn_options;
@@ -67,7 +69,9 @@ typedef struct pirn_spawn_options {
  * Owns      on success the task owns the future; on error it is still the
  *           caller's, live and unpolled, and *out is NULL
  * Errors    -EINVAL         future or its operations NULL, size too small or
- *                           too large
+ *                           too large; pinned, outside a worker of
+ *                           the runtime
+ *           -EMFILE, -ENFILE  no descriptor for the worker's own wait (pinned)
  *           -ENOMEM         no memory for the task
  *           PIRN_ENORUNTIME no runtime given and none is current
  *           PIRN_ESHUTDOWN  the runtime is stopping

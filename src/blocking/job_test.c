@@ -3,6 +3,7 @@
  * waits.  The first half polls by hand on a home without a scheduler; the
  * second half runs fibers on a real runtime. */
 #include "engine/blocking_fixture.h"
+#include "engine/one_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -231,7 +232,7 @@ TEST(blocking_run_on_a_plain_thread_runs_right_there)
 /* Run a fiber as a whole program. */
 static void run_fiber(pirn_fiber_fn *fn, void *arg)
 {
-    EXPECT_EQ(0, pirn_run(fn, arg));
+    EXPECT_EQ(0, run_on_one_thread(fn, arg));
 }
 
 static int run_one(void *arg)

@@ -5,6 +5,7 @@
 #include <pirn/runtime.h>
 #include <pirn/time.h>
 
+#include "engine/one_thread.h"
 #include "engine/socket_peer.h"
 #include "sys/sys.h"
 
@@ -19,7 +20,7 @@ static int lowest_free_fd(void)
 /* Fibers check and return 0. */
 static void run(pirn_fiber_fn *fn, void *arg)
 {
-    EXPECT_EQ(0, pirn_run(fn, arg));
+    EXPECT_EQ(0, run_on_one_thread(fn, arg));
 }
 
 static int connect_and_talk(void *arg)

@@ -7,6 +7,7 @@
 #include <pirn/runtime.h>
 #include <pirn/time.h>
 
+#include "engine/one_thread.h"
 #include "engine/socket_peer.h"
 #include "sys/sys.h"
 
@@ -128,7 +129,7 @@ static int accept_past_errors(void *arg)
  * Method: accept fails three times with each error of that kind. */
 TEST(listener_passes_over_dead_connections)
 {
-    EXPECT_EQ(0, pirn_run(accept_past_errors, NULL));
+    EXPECT_EQ(0, run_on_one_thread(accept_past_errors, NULL));
 }
 
 static int accept_other_error(void *arg)
@@ -153,7 +154,7 @@ static int accept_other_error(void *arg)
  * Method: accept fails once with EINVAL. */
 TEST(listener_other_errors_reach_the_caller)
 {
-    EXPECT_EQ(0, pirn_run(accept_other_error, NULL));
+    EXPECT_EQ(0, run_on_one_thread(accept_other_error, NULL));
 }
 
 /* Shortage. */

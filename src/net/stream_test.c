@@ -9,6 +9,7 @@
 #include <pirn/runtime.h>
 
 #include "base/atomic.h"
+#include "engine/one_thread.h"
 #include "engine/socket_peer.h"
 #include "sys/sys.h"
 
@@ -64,7 +65,7 @@ static void run_with_pair(pirn_fiber_fn *fn)
 {
     struct pair pair;
 
-    EXPECT_EQ(0, pirn_run(fn, &pair));
+    EXPECT_EQ(0, run_on_one_thread(fn, &pair));
 }
 
 static void open_pair(struct pair *pair)

@@ -36,12 +36,13 @@ void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching)
     pirn__add(&idle->word, IDLE_SLEEPER - (searching ? 1 : 0), seq_cst);
 }
 
-void pirn__idle_leave_sleep(struct pirn__idle *idle)
+bool pirn__idle_leave_sleep(struct pirn__idle *idle)
 {
     /* seq_cst [idle.word]: a waker no longer counts on us. */
     uint32_t before = pirn__sub(&idle->word, IDLE_SLEEPER, seq_cst);
 
     PIRN_ASSERT(before >= IDLE_SLEEPER);
+    return before < 2 * IDLE_SLEEPER;
 }
 
 bool pirn__idle_claim_wake(struct pirn__idle *idle)
@@ -61,6 +62,7 @@ bool pirn__idle_claim_wake(struct pirn__idle *idle)
 
 uint32_t pirn__idle_sleepers(const struct pirn__idle *idle)
 {
-    /* relaxed: a hint. */
-    return pirn__load(&idle->word, relaxed) / IDLE_SLEEPER;
+    /* seq_cst [idle.word]: for most a hint; for a pinned worker after it has
+     * said that it sleeps apart. */
+    return pirn__load(&idle->word, seq_cst) / IDLE_SLEEPER;
 }

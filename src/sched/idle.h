@@ -34,14 +34,14 @@ bool pirn__idle_stop_search(struct pirn__idle *idle);
  * queues once more. */
 void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching);
 
-/* Awake again. */
-void pirn__idle_leave_sleep(struct pirn__idle *idle);
+/* Awake again; true if nobody sleeps any more. */
+bool pirn__idle_leave_sleep(struct pirn__idle *idle);
 
 /* After work became visible: true for the one who has to wake a sleeper; the
  * wake counts as a searcher. */
 bool pirn__idle_claim_wake(struct pirn__idle *idle);
 
-/* How many sleep, as a hint. */
+/* How many sleep; seq_cst. */
 uint32_t pirn__idle_sleepers(const struct pirn__idle *idle);
 
 #endif /* PIRN_SCHED_IDLE_H */

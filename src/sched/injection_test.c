@@ -2,8 +2,8 @@
 /* src/sched/injection_test.c - the shared queue alone, without a runtime. */
 #include "sched/injection.h"
 
-#include "base/lock.h"
 #include "sched/runtime_test.h"
+#include "sys/sys.h"
 
 /* A link that knows who pushed it, and as which. */
 struct parcel {
@@ -115,6 +115,8 @@ TEST(injection_keeps_each_senders_order)
     struct crew crew;
     pirn_slink *link;
 
+    /* The table brings the futex operations into this program. */
+    REQUIRE(pirn__sys != NULL);
     post.parcels = malloc(left * sizeof *post.parcels);
     REQUIRE(post.parcels != NULL);
     crew_start(&crew, SENDERS, send_all, &post);

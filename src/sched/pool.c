@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 #include "sys/sys.h"
@@ -36,6 +37,7 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     pirn__timers_init(&worker->timers, &rt->home);
     worker->timers.earlier = pirn__worker_earlier;
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
+    pirn__init(&worker->own_fd, -1);
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
     if (rc < 0)
         return rc;
@@ -79,6 +81,8 @@ static void worker_free(struct pirn__pool *pool, struct pirn__worker *worker)
     struct worker_cell *cell =
         PIRN_CONTAINER_OF(worker, struct worker_cell, worker);
 
+    if (worker->own_fd.v_ >= 0)
+        pirn__sys->close(worker->own_fd.v_);
     pirn__harvest_deinit(&worker->harvest, alloc);
     alloc->give(alloc->ctx, cell, sizeof *cell, _Alignof(struct worker_cell));
 }
@@ -181,7 +185,7 @@ static void worker_thread(void *arg)
     thread_ended(pool);
 }
 
-static int start_thread(struct pirn__worker *worker)
+int pirn__pool_start_thread(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
     char name[16];
@@ -204,7 +208,7 @@ static int start_thread(struct pirn__worker *worker)
 int pirn__pool_start(struct pirn__pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
-        int rc = start_thread(pool->workers[i]);
+        int rc = pirn__pool_start_thread(pool->workers[i]);
 
         if (rc < 0) {
             pirn__pool_stop(pool);
@@ -215,13 +219,22 @@ int pirn__pool_start(struct pirn__pool *pool)
     return 0;
 }
 
+static void wake_all(struct pirn__pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++) {
+        if (pirn__pinned_has(pool->workers[i]))
+            pirn__pinned_wake(pool->workers[i]);
+    }
+    /* Each one that wakes passes the wake on; see worker.c. */
+    pirn__reactor_wake(pool->rt->home.reactor);
+}
+
 void pirn__pool_stop(struct pirn__pool *pool)
 {
     /* seq_cst [pool.stop]: a worker looks at it after it has said that it
      * sleeps, and we wake those that have said so after this. */
     pirn__store(&pool->stop, 1, seq_cst);
-    /* Each one that wakes passes the wake on; see worker.c. */
-    pirn__reactor_wake(pool->rt->home.reactor);
+    wake_all(pool);
 }
 
 bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline)

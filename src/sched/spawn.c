@@ -2,6 +2,7 @@
 /* src/sched/spawn.c - from a future to a queued task, for every front end. */
 #include <errno.h>
 
+#include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
 #include "sys/fork.h"
@@ -27,6 +28,17 @@ static struct pirn__slab_cache *cache_here(struct pirn_runtime *rt)
     return worker != NULL ? &worker->cache : &rt->cache;
 }
 
+/* A pinned task belongs to the worker that spawns it. */
+static int pin_here(struct pirn__pool *pool, struct pirn__task_plan *plan)
+{
+    struct pirn__worker *worker = pirn__worker_here(pool);
+
+    if (worker == NULL)
+        return -EINVAL;
+    plan->home_worker = worker->index;
+    return pirn__pinned_prepare(worker);
+}
+
 int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_future *future, size_t size,
                 const pirn_spawn_options *options, const char *site,
@@ -45,8 +57,12 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
         .handle = out != NULL,
     };
     struct pirn__task *task;
-    int rc;
+    int rc = 0;
 
+    if (options != NULL && options->pinned && rt->pool != NULL)
+        rc = pin_here(rt->pool, &plan);
+    if (rc < 0)
+        return rc;
     /* Before any allocation: a dead runtime has given its slabs up. */
     if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
         return PIRN_ESHUTDOWN;

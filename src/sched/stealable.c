@@ -8,12 +8,14 @@
  *   woken by another thread   the inbox of the worker that ran it last, whole
  *                             for whoever takes it first
  *   spawned by another        the injection queue
+ *   pinned                    its worker's inbox for such, for nobody else
  *
  * Thieves take half of a ring, then whole inboxes, from a random start.  They
  * leave LIFO slots alone, because two tasks that wake each other are fastest on
  * one worker; the monitor empties the slot of a worker that does not move.
  */
 #include "base/assert.h"
+#include "sched/pinned.h"
 #include "sched/worker.h"
 #include "task/task.h"
 
@@ -60,17 +62,20 @@ static bool push_here(struct pirn__worker *worker, pirn_slink *link,
 static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
                            struct pirn__task *task, enum pirn__origin origin)
 {
+    pirn__state *state = pirn__task_state(task);
     pirn_slink *link = &task->cell.link;
 
+    if (pirn__state_is_pinned(state)) {
+        pirn__pinned_push(pool->workers[pirn__state_home(state)], link);
+        return false;
+    }
     if (worker != NULL)
         return push_here(worker, link, origin);
     if (origin == PIRN__ORIGIN_SPAWN) {
         pirn__injection_push(&pool->injection, link);
         return true;
     }
-    uint32_t home = pirn__state_home(pirn__task_state(task));
-
-    pirn__inbox_push(&pool->workers[home % pool->count]->inbox, link);
+    pirn__inbox_push(&pool->workers[pirn__state_home(state)]->inbox, link);
     return true;
 }
 
@@ -116,7 +121,13 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
         }
     }
     worker->lifo_runs = 0;
-    link = pirn__ring_pop(&worker->ring);
+    /* Turn about with the ring, so that neither waits for the other. */
+    if (worker->tick % 2 == 0)
+        link = pirn__pinned_pop(worker);
+    if (link == NULL)
+        link = pirn__ring_pop(&worker->ring);
+    if (link == NULL)
+        link = pirn__pinned_pop(worker);
     if (link == NULL)
         link = open_inbox(worker, &worker->inbox);
     if (link == NULL)
@@ -167,7 +178,8 @@ static bool stealable_has_some(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    if (pirn__injection_len(&pool->injection) > 0)
+    if (pirn__injection_len(&pool->injection) > 0 ||
+        pirn__pinned_has_some(worker))
         return true;
     for (uint32_t i = 0; i < pool->count; i++) {
         struct pirn__worker *other = pool->workers[i];

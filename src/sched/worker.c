@@ -14,7 +14,10 @@
  */
 #include "sched/worker.h"
 
+#include <errno.h>
+
 #include "base/assert.h"
+#include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
 #include "task/task.h"
@@ -41,7 +44,7 @@ void pirn__pool_wake_one(struct pirn__pool *pool)
     pirn__reactor_wake(pool->rt->home.reactor);
 }
 
-static bool is_stopped(struct pirn__pool *pool)
+bool pirn__pool_is_stopped(struct pirn__pool *pool)
 {
     /* acquire [pool.stop]: sees what shutdown did before. */
     return pirn__load(&pool->stop, acquire) != 0;
@@ -78,16 +81,54 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
     share_batch(worker);
 }
 
-static void run_task(struct pirn__worker *worker, struct pirn__task *task)
+/* Run a task; false if it gave the core to another thread meanwhile, which then
+ * must not be touched any more. */
+static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
 {
+    const struct pirn__local *local = pirn__local();
+    enum pirn__wake wake;
+
     /* A task woken by the one before shares its budget. */
     if (worker->lifo_runs == 0)
         worker->turn.budget = PIRN__COOP_BUDGET;
     pirn__count(&worker->counters.polls);
-    if (pirn__task_run(task, &worker->turn, &worker->cache) ==
-        PIRN__WAKE_SUBMIT)
+    wake = pirn__task_run(task, &worker->turn, &worker->cache);
+    if (local->worker != worker) {
+        pirn__task_submit(task, wake);
+        return false;
+    }
+    if (wake == PIRN__WAKE_SUBMIT)
         put_back(worker, task);
     worker->turn.task = NULL;
+    return true;
+}
+
+int pirn__worker_hand_off(struct pirn__local *local)
+{
+    struct pirn__worker *worker = local->worker;
+    struct pirn__task *task = worker->turn.task;
+    struct pirn__home *home = local->driving;
+    int rc;
+
+    if (pirn__pinned_has(worker))
+        return -EPERM;
+    local->lone = (struct pirn__turn){.home = home,
+                                      .timers = home->timers,
+                                      .task = task,
+                                      .worker_index = worker->index,
+                                      .budget = worker->turn.budget};
+    worker->turn.task = NULL;
+    local->turn = &local->lone;
+    local->worker = NULL;
+    local->driving = NULL;
+    rc = pirn__pool_start_thread(worker);
+    if (rc < 0) {
+        local->driving = home;
+        local->worker = worker;
+        local->turn = &worker->turn;
+        worker->turn.task = task;
+    }
+    return rc;
 }
 
 /* Those that yielded may run again. */
@@ -112,7 +153,7 @@ static void fire_timers(struct pirn__worker *worker)
  * The wakes of a stop were not claimed. */
 static void take_wake(struct pirn__worker *worker)
 {
-    if (!worker->harvest.woken || is_stopped(worker->pool))
+    if (!worker->harvest.woken || pirn__pool_is_stopped(worker->pool))
         return;
     if (worker->searching) {
         /* One search is enough for both. */
@@ -205,6 +246,26 @@ static void wait_for_event(struct pirn__worker *worker)
                                 PIRN_NEVER);
 }
 
+static void sleep_in_set(struct pirn__worker *worker, bool searching)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    pirn__idle_enter_sleep(&pool->idle, searching);
+    /* After we are counted: what was pushed before a waker could see us. */
+    if (!pool->tasks->has_some(worker) && !pirn__pool_is_stopped(pool))
+        wait_for_event(worker);
+    if (pirn__idle_leave_sleep(&pool->idle))
+        pirn__pinned_nudge(pool);
+}
+
+/* The same for one with pinned tasks. */
+static void sleep_by_name(struct pirn__worker *worker, bool searching)
+{
+    if (pirn__pinned_sleep(worker, searching))
+        (void)pirn__reactor_harvest(worker->pool->rt->home.reactor,
+                                    &worker->harvest, PIRN_EXPIRED);
+}
+
 static void sleep_until_event(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
@@ -214,13 +275,12 @@ static void sleep_until_event(struct pirn__worker *worker)
     worker->searching = false;
     set_state(worker, PIRN__WORKER_SLEEPING);
     set_alarm(worker);
-    pirn__idle_enter_sleep(&pool->idle, searching);
     if (pirn__runtime_phase(pool->rt) != PIRN__PHASE_OPEN)
         pool->rt->home.ops->wake(&pool->rt->home);
-    /* After we are counted: what was pushed before a waker could see us. */
-    if (!pool->tasks->has_some(worker) && !is_stopped(pool))
-        wait_for_event(worker);
-    pirn__idle_leave_sleep(&pool->idle);
+    if (pirn__pinned_has(worker))
+        sleep_by_name(worker, searching);
+    else
+        sleep_in_set(worker, searching);
     take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
     share_batch(worker);
@@ -275,7 +335,7 @@ void pirn__worker_drain(struct pirn__worker *worker)
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
            (task = tasks->steal(worker)) != NULL)
-        run_task(worker, task);
+        (void)run_task(worker, task);
 }
 
 /* The pool stops: let the next sleeper see it, and drop what is left to us. */
@@ -305,7 +365,7 @@ void pirn__worker_run(struct pirn__worker *worker)
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
     pirn__monitor_arm(pool);
-    while (!is_stopped(pool)) {
+    while (!pirn__pool_is_stopped(pool)) {
         struct pirn__task *task = next_own(worker);
 
         if (task == NULL)
@@ -313,9 +373,11 @@ void pirn__worker_run(struct pirn__worker *worker)
         if (task == NULL)
             continue;
         found_work(worker);
-        run_task(worker, task);
+        if (!run_task(worker, task))
+            break;
     }
-    end_run(worker);
+    if (local->worker == worker)
+        end_run(worker);
     pirn__no_suspend_end(local);
     local->turn = NULL;
     local->worker = NULL;

@@ -55,6 +55,7 @@ struct pirn__worker {
     struct pirn__turn turn;
     struct pirn__slab_cache cache;
     struct pirn__harvest harvest;
+    struct pirn__queue pinned_ready; /* taken from `pinned` */
     struct pirn__queue deferred; /* after the next look for events */
     struct pirn__prng prng;
     uint32_t lifo_runs;
@@ -66,6 +67,9 @@ struct pirn__worker {
     PIRN_ATOMIC(pirn_slink *) lifo;
     struct pirn__ring ring;
     struct pirn__inbox inbox;
+    struct pirn__inbox pinned; /* tasks that only this worker runs */
+    PIRN_ATOMIC(int) own_fd;   /* to wake it by name; -1 without pinned tasks */
+    PIRN_ATOMIC(uint32_t) named_sleep; /* 1: asleep, to be woken by name */
     struct pirn__timers timers;
     struct pirn__alarm alarm; /* the next due time, while it sleeps */
 
@@ -81,6 +85,7 @@ struct pirn__pool {
     struct pirn__injection injection;
     struct pirn__alarm monitor;
     PIRN_ATOMIC(uint32_t) monitor_armed;
+    PIRN_ATOMIC(uint32_t) pinned_apart; /* workers that sleep outside the set */
     pirn_lock monitor_lock;
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
     PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
@@ -102,6 +107,16 @@ struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool);
 
 /* worker.c: run a core on this thread until the pool stops. */
 void pirn__worker_run(struct pirn__worker *worker);
+
+bool pirn__pool_is_stopped(struct pirn__pool *pool);
+
+/* worker.c: give the core to another thread, so that this one may block; the
+ * caller's task goes on with local->lone as its turn.  -EPERM with pinned tasks;
+ * -EAGAIN when no thread can be had. */
+int pirn__worker_hand_off(struct pirn__local *local);
+
+/* pool.c: a thread for a core. */
+int pirn__pool_start_thread(struct pirn__worker *worker);
 
 /* Wake one sleeper if there is reason to; after work became visible. */
 void pirn__pool_wake_one(struct pirn__pool *pool);

@@ -34,9 +34,12 @@ static bool read_file(const char *root, const char *path, char *text,
 
 static uint32_t processors(long long quota, long long period)
 {
+    long long count;
+
     if (quota <= 0 || period <= 0)
         return 0;
-    return (uint32_t)((quota + period - 1) / period);
+    count = quota / period + (quota % period != 0);
+    return count < CPU_MAX ? (uint32_t)count : CPU_MAX;
 }
 
 /* "max 100000" or "50000 100000". */
@@ -156,28 +159,12 @@ static uint32_t allowed_by_mask(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
-static uint32_t from_environment(void)
-{
-    const char *text = getenv("PIRN_WORKERS");
-    char *end;
-    unsigned long count;
-
-    if (text == NULL || *text == '\0')
-        return 0;
-    count = strtoul(text, &end, 10);
-    return *end == '\0' && count <= CPU_MAX ? (uint32_t)count : 0;
-}
-
 struct pirn__cpu_count pirn__cpu_workers(void)
 {
-    struct pirn__cpu_count result = {from_environment(), "environment"};
+    struct pirn__cpu_count result = {allowed_by_mask(), "affinity"};
     const char *source = "";
-    uint32_t quota;
+    uint32_t quota = pirn__cpu_quota("", &source);
 
-    if (result.count != 0)
-        return result;
-    result = (struct pirn__cpu_count){allowed_by_mask(), "affinity"};
-    quota = pirn__cpu_quota("", &source);
     if (quota != 0 && quota < result.count)
         result = (struct pirn__cpu_count){quota, source};
     if (result.count > CPU_MAX)

@@ -12,10 +12,10 @@
 
 struct pirn__cpu_count {
     uint32_t count;
-    const char *source; /* "environment", "affinity", "cgroup v2", "cgroup v1" */
+    const char *source; /* "affinity", "cgroup v2", "cgroup v1" */
 };
 
-/* Reads the environment (PIRN_WORKERS=N), the mask and the quota. */
+/* Reads the mask and the quota. */
 struct pirn__cpu_count pirn__cpu_workers(void);
 
 /* The quota below `root` ("" for the real system, or a fixture's folder) as

@@ -49,6 +49,9 @@ struct pirn__waiter_ops {
 };
 
 struct pirn__local {
+    /* Of a task whose worker went on on another thread; see
+     * pirn_block_in_place(). */
+    struct pirn__turn lone;
     struct pirn__turn *turn;    /* the innermost poll of a runtime, or NULL */
     struct pirn__home *driving; /* whose driver's seat this thread holds, or
                                    whose worker it is */

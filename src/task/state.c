@@ -119,6 +119,11 @@ void pirn__state_suspend(pirn__state *state)
     } while (!step(state, &word, next));
 }
 
+bool pirn__state_is_pinned(const pirn__state *state)
+{
+    return (first_guess(state) & PIRN__PINNED) != 0;
+}
+
 uint32_t pirn__state_home(const pirn__state *state)
 {
     return (uint32_t)((first_guess(state) & PIRN__HOME_MASK) >>

@@ -110,6 +110,9 @@ enum pirn__start {
 /* `home`: the worker that popped it, from now on its home. */
 enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
 
+/* True if only its home worker may run it. */
+bool pirn__state_is_pinned(const pirn__state *state);
+
 /* Where it last ran; a hint. */
 uint32_t pirn__state_home(const pirn__state *state);
 

@@ -99,6 +99,8 @@ void pirn__task_open(struct pirn__task *task,
 
     if (wants_extras(plan->options))
         flags |= PIRN__EXTRAS;
+    if (plan->options != NULL && plan->options->pinned)
+        flags |= PIRN__PINNED | (uint64_t)plan->home_worker << PIRN__HOME_SHIFT;
     pirn__state_open(pirn__task_state(task), flags, plan->handle);
 }
 
@@ -233,7 +235,8 @@ enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
         break;
     }
     if (future->ops->poll(future, &cx) == PIRN_PENDING)
-        return pirn__state_end(state, turn->deferred);
-    settle_ready(task, turn, cache);
+        return pirn__state_end(state, cx.turn_->deferred);
+    /* The worker may have gone on without us, with its turn and its cache. */
+    settle_ready(task, cx.turn_, cx.turn_ == turn ? cache : NULL);
     return PIRN__WAKE_NONE;
 }

@@ -94,6 +94,7 @@ struct pirn__task_plan {
     const pirn_spawn_options *options; /* or NULL */
     const char *site;
     bool handle; /* a join slot and a first handle */
+    uint32_t home_worker; /* of a pinned task */
 };
 
 /* Build a cell; it belongs to no group and no queue yet and its word is 0.

@@ -211,6 +211,16 @@ static int sys_set_nonblock(int fd, bool nonblock)
     return nonblock;
 }
 
+/* A set is readable while one of its entries is. */
+static bool is_readable(const struct file *file)
+{
+    bool ready = file->count > 0;
+
+    for (int i = 0; i < file->entry_count; i++)
+        ready |= file->entries[i].ready;
+    return ready;
+}
+
 static int sys_poll(struct pollfd *fds, int count, pirn_deadline deadline)
 {
     announce_files("poll", deadline);
@@ -220,7 +230,7 @@ static int sys_poll(struct pollfd *fds, int count, pirn_deadline deadline)
 
         for (int i = 0; i < count; i++) {
             bool is = (fds[i].events & POLLIN) != 0 &&
-                      file_of(fds[i].fd)->count > 0;
+                      is_readable(file_of(fds[i].fd));
 
             fds[i].revents = is ? POLLIN : 0;
             ready += is;

@@ -348,7 +348,7 @@ static void increments(void (*step)(void *arg))
     explore_outcome(pirn__load(&a, relaxed));
 }
 
-static void atomic_increments(void)
+static void whole_increments(void)
 {
     increments(add_one);
 }
@@ -360,7 +360,7 @@ static void torn_increments(void)
 
 TEST(litmus_increments_are_lost_only_without_rmw)
 {
-    EXPECT_EQ(BIT(2), outcomes_of(atomic_increments));
+    EXPECT_EQ(BIT(2), outcomes_of(whole_increments));
     EXPECT_EQ(BIT(1) | BIT(2), outcomes_of(torn_increments));
 }
 

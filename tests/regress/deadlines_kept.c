@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/regress/deadlines_kept.c - deadlines that were answered too early, too
- * late, or by spinning. */
+/* tests/regress/deadlines_kept.c - deadlines that were answered too early or
+ * too late. */
 #include <pirn/runtime.h>
 #include <pirn/time.h>
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <time.h>
 
 #include "engine/test.h"
 
@@ -45,32 +44,6 @@ TEST(expired_deadline_without_budget_still_tries_once)
 
     EXPECT_EQ(0, pirn_run(await_expired, &wrong));
     EXPECT_EQ(0, wrong);
-}
-
-static int sleep_for_long(void *arg)
-{
-    (void)arg;
-    return pirn_sleep(pirn_after_ms(60000));
-}
-
-/* Goal: a clock that stood still and was resumed is behind the system's; its
- * timers are due later then, not at once for ever.
- * Method: ask when the next turn is due. */
-TEST(resumed_clock_does_not_keep_the_driver_awake)
-{
-    const struct timespec moment = {.tv_nsec = 1000000};
-    pirn_spawn_options options = {.name = "sleeper"};
-    pirn_runtime *rt;
-
-    REQUIRE(pirn_runtime_new(NULL, &rt) == 0);
-    options.runtime = rt;
-    EXPECT_EQ(0, pirn_runtime_clock_pause(rt));
-    nanosleep(&moment, NULL);
-    EXPECT_EQ(0, pirn_runtime_clock_resume(rt));
-    EXPECT_EQ(0, pirn_go_with(sleep_for_long, NULL, &options, NULL));
-    EXPECT_EQ(1, pirn_runtime_turn(rt, PIRN_EXPIRED));
-    EXPECT_GE(pirn_runtime_next_deadline(rt).ns, pirn_after_ms(30000).ns);
-    pirn_runtime_unref(rt);
 }
 
 struct jam {

@@ -11,6 +11,7 @@
 #include <pirn/time.h>
 
 #include "base/atomic.h"
+#include "engine/one_thread.h"
 #include "engine/socket_peer.h"
 
 /* One connection of many: it is read, written, half withdrawn and closed. */
@@ -158,7 +159,7 @@ TEST(second_reader_survives_the_first_ones_cancel)
 {
     struct two two;
 
-    EXPECT_EQ(0, pirn_run(cancel_first, &two));
+    EXPECT_EQ(0, run_on_one_thread(cancel_first, &two));
 }
 
 /* Closing under readers on other threads. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tests/serve/load_test.py - `pirn load` against servers good and bad.
 
-    load_test.py PIRN [-k WORD]...
+    load_test.py PIRN [--workers N] [-k WORD]...
 """
 import json
 import os
@@ -51,7 +51,7 @@ def run_load(url, *options, seconds="1", status=None, connections="4"):
     """Run to the end; exit status, and the results."""
     result = subprocess.run(
         [server.pirn, "load", url, "-c", connections, "-d", seconds, "--json",
-         *options],
+         "--workers", server.workers, *options],
         text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         timeout=server.PATIENCE_S, check=False)
     if status is not None and result.returncode != status:
@@ -106,6 +106,42 @@ class GoodServerTest(unittest.TestCase):
                      "errors"):
             self.assertIn(word, result.stdout)
         self.assertIn("requests/s", result.stderr)
+        self.assertEqual(server.worker_lines(result.stdout), [])
+
+    def test_verbose_shows_every_worker(self):
+        url = self.server.url + "/file"
+        result = subprocess.run(
+            [server.pirn, "load", url, "-d", "1", "--workers", "2",
+             "--verbose"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=server.PATIENCE_S, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(server.worker_lines(result.stdout)), 2)
+        result = run_load(url, "--workers", "3", "--verbose", status=0)
+        self.assertEqual(len(result["workers"]), 3)
+        self.assertGreater(sum(w["polls"] for w in result["workers"]), 0)
+        self.assertNotIn("workers", run_load(url, status=0))
+
+    def test_many_clients_on_many_workers(self):
+        """Goal: nothing is counted twice or lost by clients on all workers.
+        Method: more clients than shards; the bytes are those of the answers,
+        which all have the same length."""
+        size = len(self.whole_answer())
+        result = run_load(self.server.url + "/file", connections="150",
+                          status=0)
+        received = result["mb_per_s"] * 1e6 * result["seconds"]
+        self.assertAlmostEqual(received / size, result["requests"],
+                               delta=result["requests"] * 0.002 + 150)
+
+    def whole_answer(self):
+        with self.server.connect() as client:
+            client.send("GET /file HTTP/1.1\r\nHost: x\r\n"
+                        "Connection: close\r\n\r\n")
+            answer = b""
+            while piece := client.receive():
+                answer += piece
+        # What load asks for keeps the connection and so has no such header.
+        return answer.replace(b"Connection: close\r\n", b"")
 
     def test_signal_ends_it_early(self):
         process = subprocess.Popen(
@@ -197,6 +233,8 @@ class CommandTest(unittest.TestCase):
                 ("--keep-alive", (url, "-k", "maybe")),
                 ("--timeout-ms", (url, "-t", "0")),
                 ("--progress", (url, "--progress", "1")),
+                ("--workers", (url, "--workers", "0")),
+                ("--workers", (url, "--workers", "x")),
                 ("--nonsense", (url, "--nonsense")),
                 ("one URL", ()),
                 ("one URL", (url, url)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tests/serve/serve_test.py - `pirn serve` over raw sockets.
 
-    serve_test.py PIRN [-k WORD]...
+    serve_test.py PIRN [--workers N] [-k WORD]...
 """
 import email.utils
 import os
@@ -635,6 +635,32 @@ class StopTest(SiteTest):
             self.assertIn("Serving ", out)
             self.assertGreater(len(out.splitlines()), 1, "no report")
 
+    def test_report_shows_every_worker(self):
+        for count in (1, 3):
+            running = self.start("--workers", str(count))
+            with running.connect() as client:
+                for _ in range(10):
+                    client.request("/small.txt")
+            status, out, err = running.stop()
+            self.assertEqual(status, 0, err)
+            polls = server.worker_lines(out)
+            self.assertEqual(len(polls), count, out)
+            # Each request was at least one poll of its fiber.
+            self.assertGreater(sum(polls), 10, out)
+
+    def test_environment_counts_for_auto(self):
+        previous = os.environ.get("PIRN_WORKERS")
+        os.environ["PIRN_WORKERS"] = "3"
+        try:
+            for word, count in (("auto", 3), ("2", 2)):
+                _, out, _ = self.start("--workers", word).stop()
+                self.assertEqual(len(server.worker_lines(out)), count, out)
+        finally:
+            if previous is None:
+                del os.environ["PIRN_WORKERS"]
+            else:
+                os.environ["PIRN_WORKERS"] = previous
+
     def test_quiet_prints_nothing(self):
         running = self.start("--quiet")
         with running.connect() as client:
@@ -721,6 +747,11 @@ class CommandTest(SiteTest):
                 ("--max-header", ("--max-header", "1")),
                 ("--max-connections", ("--max-connections", "0")),
                 ("--grace-ms", ("--grace-ms", "1x")),
+                ("--workers", ("--workers", "0")),
+                ("--workers", ("--workers", "513")),
+                ("--workers", ("--workers", "-1")),
+                ("--workers", ("--workers", "many")),
+                ("--workers", ("--workers",)),
                 ("--nonsense", ("--nonsense",)),
                 ("one folder", (self.root,))):
             result = self.run_command("serve", self.root, *arguments)

@@ -5,6 +5,7 @@ Raw sockets, because a proper client would correct what these tests want wrong.
 """
 import ctypes
 import os
+import re
 import resource
 import select
 import shutil
@@ -20,6 +21,7 @@ import time
 PATIENCE_S = 30
 
 pirn = None  # the command; set by main()
+workers = "auto"  # for --workers, wherever it runs; set by main()
 
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None)
@@ -46,7 +48,7 @@ class Server:
 
         self.process = subprocess.Popen(
             [pirn, "serve", root, "--listen", "127.0.0.1:0",
-             "--port-file", port_file, *options],
+             "--port-file", port_file, "--workers", workers, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=before_exec)
         deadline = time.monotonic() + PATIENCE_S
@@ -192,11 +194,24 @@ class Client:
                 and not select.select([self.socket], [], [], 0)[0])
 
 
+def worker_lines(text):
+    """What a report says of workers: a line for each, in order; how many polls
+    each made."""
+    found = re.findall(r"(?m)^worker (\d+): (\d+) polls, \d+ steals, "
+                       r"\d+ parks$", text)
+    assert [int(index) for index, _ in found] == list(range(len(found))), text
+    return [int(polls) for _, polls in found]
+
+
 def main(module):
-    """Run the tests of a file: FILE PIRN [unittest options]."""
+    """Run the tests of a file: FILE PIRN [--workers N] [unittest options]."""
     import unittest
-    global pirn
+    global pirn, workers
     if len(sys.argv) < 2:
-        sys.exit("usage: " + os.path.basename(sys.argv[0]) + " PIRN [TEST]...")
+        sys.exit("usage: " + os.path.basename(sys.argv[0])
+                 + " PIRN [--workers N] [TEST]...")
     pirn = os.path.abspath(sys.argv.pop(1))
+    if sys.argv[1:2] == ["--workers"]:
+        workers = sys.argv[2]
+        del sys.argv[1:3]
     unittest.main(module=module)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/stress/clock_resumed.c - a clock that was moved and follows the system
- * again: whoever waits on a thread wakes by that clock, not hours later. */
+ * again: whoever waits wakes by that clock, not hours later and not over and
+ * over. */
 #include <errno.h>
+#include <time.h>
 
 #include <pirn/runtime.h>
 #include <pirn/time.h>
@@ -83,5 +85,31 @@ TEST(clock_moved_ahead_does_not_prolong_a_shutdown)
     EXPECT_EQ(1, report.aborted);
     EXPECT_PTR_EQ(rt, pirn_runtime_enter(NULL));
     pirn_task_unref(task);
+    pirn_runtime_unref(rt);
+}
+
+static int sleep_for_long(void *arg)
+{
+    (void)arg;
+    return pirn_sleep(pirn_after_ms(60000));
+}
+
+/* Goal: a clock that stood still and was resumed is behind the system's; its
+ * timers are due later then, not at once for ever.
+ * Method: ask when the next turn is due. */
+TEST(resumed_clock_does_not_keep_the_driver_awake)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    pirn_spawn_options options = {.name = "sleeper"};
+    pirn_runtime *rt;
+
+    REQUIRE(pirn_runtime_new(NULL, &rt) == 0);
+    options.runtime = rt;
+    EXPECT_EQ(0, pirn_runtime_clock_pause(rt));
+    nanosleep(&moment, NULL);
+    EXPECT_EQ(0, pirn_runtime_clock_resume(rt));
+    EXPECT_EQ(0, pirn_go_with(sleep_for_long, NULL, &options, NULL));
+    EXPECT_EQ(1, pirn_runtime_turn(rt, PIRN_EXPIRED));
+    EXPECT_GE(pirn_runtime_next_deadline(rt).ns, pirn_after_ms(30000).ns);
     pirn_runtime_unref(rt);
 }

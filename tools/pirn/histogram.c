@@ -42,6 +42,15 @@ void histogram_add(struct histogram *histogram, uint64_t value)
         histogram->max = value;
 }
 
+void histogram_merge(struct histogram *into, const struct histogram *from)
+{
+    for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+        into->buckets[i] += from->buckets[i];
+    into->count += from->count;
+    if (from->max > into->max)
+        into->max = from->max;
+}
+
 uint64_t histogram_percentile(const struct histogram *histogram, double percent)
 {
     double exact = (double)histogram->count * percent / 100;

@@ -23,6 +23,9 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 
+/* Add all values of `from` to `into`. */
+void histogram_merge(struct histogram *into, const struct histogram *from);
+
 /* The value that `percent` per cent of the values do not exceed; 0 when
  * empty. */
 uint64_t histogram_percentile(const struct histogram *histogram,

@@ -73,3 +73,27 @@ TEST(histogram_error_is_below_one_per_cent)
         }
     }
 }
+
+/* Goal: a merge is as if one histogram had seen all values.
+ * Method: 1..100 in one and 101..200 in the other; the percentiles of both
+ * together are known, and the one that was merged is as it was. */
+TEST(histogram_merge_adds_all_values)
+{
+    struct histogram *into = make();
+    struct histogram *from = make();
+
+    REQUIRE(into != NULL && from != NULL);
+    for (uint64_t i = 1; i <= 100; i++) {
+        histogram_add(into, 100 + i);
+        histogram_add(from, i);
+    }
+    histogram_merge(into, from);
+    EXPECT_EQ(200, into->count);
+    EXPECT_EQ(200, into->max);
+    EXPECT_EQ(100, histogram_percentile(into, 50));
+    EXPECT_EQ(198, histogram_percentile(into, 99));
+    EXPECT_EQ(100, from->count);
+    EXPECT_EQ(100, from->max);
+    free(from);
+    free(into);
+}

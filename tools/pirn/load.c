@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/pirn/load.c - `pirn load`: put an HTTP server under load.
  *
- * One fiber per connection sends a GET, reads the whole answer, and sends the
- * next (closed loop: a slow server is asked less often).  The first fiber shows
- * the progress, waits for the end or a signal, and collects the workers. */
+ * One fiber per connection, a client, sends a GET, reads the whole answer, and
+ * sends the next (closed loop: a slow server is asked less often).  The first
+ * fiber shows the progress, waits for the end or a signal, and collects the
+ * clients.
+ *
+ * Clients run on all workers at once.  Each counts into one of a few shards,
+ * under its lock, so that two workers seldom meet there; the shards are added
+ * up when all is over. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pirn/pirn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +22,11 @@
 
 #include "commands.h"
 #include "http.h"
-#include "load.h"
+#include "load_print.h"
+#include "load_stats.h"
 #include "options.h"
 #include "signals.h"
+#include "workers.h"
 
 enum {
     BUF_SIZE = 32 * 1024,
@@ -26,7 +34,8 @@ enum {
     CONNECT_MS = 5000,
     RETRY_MS = 20, /* after an error, so that a dead server is not hammered */
     LEAVE_MS = 1000,
-    SPARE_DESCRIPTORS = 64
+    SPARE_DESCRIPTORS = 64,
+    SHARDS_MAX = 64
 };
 
 static const char help[] =
@@ -45,6 +54,10 @@ static const char help[] =
     "      --progress on|off|auto\n"
     "                        a line each second on standard error; auto: if\n"
     "                        it is a terminal (default)\n"
+    "      --workers N       threads that run it, 1 to 512, or auto: as many\n"
+    "                        as there are processors for it, or as\n"
+    "                        PIRN_WORKERS in the environment says (default)\n"
+    "      --verbose         print also what each worker did\n"
     "      --json            print the results as JSON\n"
     "      --help\n"
     "\n"
@@ -57,25 +70,40 @@ struct load_options {
     uint64_t duration_s;
     uint64_t timeout_ms;
     bool keep_alive;
+    uint32_t workers;
     bool progress;
+    bool verbose;
     bool json;
 };
 
+struct shard {
+    pthread_mutex_t lock; /* never held across a call that suspends */
+    struct load_stats stats;
+};
+
+struct client;
+
+/* Constant while clients run, but for what the first fiber alone uses. */
 struct load {
     const struct load_options *options;
-    pirn_fd *signals;
+    pirn_fd *signals; /* the first fiber's */
     char address[HTTP_HOST_SIZE + 16];
     char request[REQUEST_SIZE];
     size_t request_len;
     uint64_t start_ns;
     pirn_deadline end;
-    uint64_t stop_ns; /* when the workers were told to stop */
-    pirn_task **workers;
-    struct load_stats stats;
+    uint64_t stop_ns; /* the first fiber's: when the clients were to stop */
+    struct client *clients;
+    struct shard *shards;
+    size_t shard_count;
+    struct load_stats stats; /* the sum, when all is over */
+    struct workers workers;  /* when all is over */
 };
 
-struct worker {
-    struct load *load;
+struct client {
+    pirn_task *task; /* the first fiber's; NULL: not started */
+    const struct load *load;
+    struct shard *shard;
     pirn_tcp *tcp; /* NULL: not connected */
     struct http_reader *reader;
     char *buf;
@@ -101,119 +129,116 @@ static enum load_result result_of(int rc)
     return LOAD_RESET;
 }
 
-static void disconnect(struct worker *worker)
+static void disconnect(struct client *client)
 {
-    pirn_tcp_close(worker->tcp);
-    worker->tcp = NULL;
-    http_reader_free(worker->reader);
-    worker->reader = NULL;
+    pirn_tcp_close(client->tcp);
+    client->tcp = NULL;
+    http_reader_free(client->reader);
+    client->reader = NULL;
 }
 
-static enum load_result connect_worker(struct worker *worker)
+static enum load_result connect_client(struct client *client)
 {
     pirn_deadline deadline = pirn_after_ms(CONNECT_MS);
 
-    worker->reader = http_reader_new(HTTP_KIND_RESPONSE, NULL);
-    if (worker->reader == NULL)
+    client->reader = http_reader_new(HTTP_KIND_RESPONSE, NULL);
+    if (client->reader == NULL)
         return LOAD_CONNECT;
     int rc =
-        pirn_tcp_connect(worker->load->address, NULL, deadline, &worker->tcp);
+        pirn_tcp_connect(client->load->address, NULL, deadline, &client->tcp);
     if (rc < 0)
         return rc == -ECANCELED ? LOAD_CANCELLED : LOAD_CONNECT;
     return LOAD_FINE;
 }
 
 /* The whole answer was read. */
-static enum load_result judge(const struct worker *worker)
+static enum load_result judge(const struct client *client)
 {
-    int status = http_reader_message(worker->reader)->status;
+    int status = http_reader_message(client->reader)->status;
 
     return status >= 200 && status < 400 ? LOAD_FINE : LOAD_STATUS;
 }
 
-static enum load_result read_answer(struct worker *worker,
+static enum load_result read_answer(struct client *client,
                                     pirn_deadline deadline)
 {
     enum http_progress progress = HTTP_PROGRESS_MORE;
 
     /* Ends: the deadline stands for all of these reads together. */
     while (progress == HTTP_PROGRESS_MORE) {
-        ssize_t n = pirn_tcp_read(worker->tcp, worker->buf, BUF_SIZE, deadline);
+        ssize_t n = pirn_tcp_read(client->tcp, client->buf, BUF_SIZE, deadline);
 
         if (n < 0)
             return result_of((int)n);
         if (n == 0) {
-            progress = http_reader_end(worker->reader);
+            progress = http_reader_end(client->reader);
             if (progress != HTTP_PROGRESS_DONE)
                 return LOAD_RESET;
             break;
         }
-        worker->bytes += (uint64_t)n;
+        client->bytes += (uint64_t)n;
         size_t used =
-            http_reader_feed(worker->reader, worker->buf, (size_t)n, &progress);
+            http_reader_feed(client->reader, client->buf, (size_t)n, &progress);
         if (progress == HTTP_PROGRESS_DONE && used < (size_t)n)
             return LOAD_PARSE; /* more than was asked for */
     }
-    return progress == HTTP_PROGRESS_DONE ? judge(worker) : LOAD_PARSE;
+    return progress == HTTP_PROGRESS_DONE ? judge(client) : LOAD_PARSE;
 }
 
 /* One request and its answer. */
-static enum load_result ask(struct worker *worker, pirn_deadline deadline)
+static enum load_result ask(struct client *client, pirn_deadline deadline)
 {
-    const struct load *load = worker->load;
+    const struct load *load = client->load;
     enum load_result result = LOAD_FINE;
 
-    worker->bytes = 0;
-    if (worker->tcp == NULL)
-        result = connect_worker(worker);
+    client->bytes = 0;
+    if (client->tcp == NULL)
+        result = connect_client(client);
     if (result != LOAD_FINE)
         return result;
-    int rc = pirn_tcp_write_all(worker->tcp, load->request, load->request_len,
+    int rc = pirn_tcp_write_all(client->tcp, load->request, load->request_len,
                                 deadline);
     if (rc < 0)
         return result_of(rc);
-    return read_answer(worker, deadline);
+    return read_answer(client, deadline);
 }
 
-static void record(struct worker *worker, enum load_result result,
+static void record(struct client *client, enum load_result result,
                    uint64_t start_ns, uint64_t now_ns)
 {
-    struct load_stats *stats = &worker->load->stats;
+    struct shard *shard = client->shard;
+    const struct load_sample sample = {
+        .result = result,
+        .bytes = client->bytes,
+        .start_ns = start_ns,
+        .now_ns = now_ns,
+    };
 
-    (void)pthread_mutex_lock(&stats->lock);
-    stats->bytes += worker->bytes;
-    if (result == LOAD_CANCELLED)
-        stats->unfinished++;
-    else if (result < LOAD_ERROR_COUNT)
-        stats->errors[result]++;
-    if (result == LOAD_FINE || result == LOAD_STATUS) {
-        stats->requests++;
-        stats->last_ns = now_ns;
-        histogram_add(&stats->latency_ns, now_ns - start_ns);
-    }
-    (void)pthread_mutex_unlock(&stats->lock);
+    (void)pthread_mutex_lock(&shard->lock);
+    load_stats_count(&shard->stats, &sample);
+    (void)pthread_mutex_unlock(&shard->lock);
 }
 
 /* Ask until the end.  Clock reads are shared: a request begins when the one
  * before it ended. */
-static void work(struct worker *worker)
+static void work(struct client *client)
 {
-    const struct load *load = worker->load;
+    const struct load *load = client->load;
     const uint64_t timeout_ns = load->options->timeout_ms * 1000 * 1000;
     uint64_t start_ns = pirn_now_ns();
 
     while (start_ns < load->end.ns) {
         pirn_deadline deadline = {start_ns + timeout_ns};
-        enum load_result result = ask(worker, deadline);
+        enum load_result result = ask(client, deadline);
         uint64_t now_ns = pirn_now_ns();
 
-        record(worker, result, start_ns, now_ns);
+        record(client, result, start_ns, now_ns);
         if (result == LOAD_CANCELLED)
             return;
         bool is_whole = result == LOAD_FINE || result == LOAD_STATUS;
         if (!is_whole || !load->options->keep_alive ||
-            !http_reader_message(worker->reader)->keep_alive)
-            disconnect(worker);
+            !http_reader_message(client->reader)->keep_alive)
+            disconnect(client);
         if (!is_whole) {
             if (pirn_sleep(pirn_after_ms(RETRY_MS)) < 0)
                 return;
@@ -223,16 +248,33 @@ static void work(struct worker *worker)
     }
 }
 
-static int worker_fiber(void *arg)
+static int client_fiber(void *arg)
 {
-    struct worker worker = {.load = arg, .buf = malloc(BUF_SIZE)};
+    struct client *client = arg;
 
-    if (worker.buf == NULL)
+    client->buf = malloc(BUF_SIZE);
+    if (client->buf == NULL)
         return -ENOMEM;
-    work(&worker);
-    disconnect(&worker);
-    free(worker.buf);
+    work(client);
+    disconnect(client);
+    free(client->buf);
     return 0;
+}
+
+/* How many requests were answered until now, and how many failed. */
+static void count_until_now(struct load *load, uint64_t *requests,
+                            uint64_t *errors)
+{
+    *requests = 0;
+    *errors = 0;
+    for (size_t i = 0; i < load->shard_count; i++) {
+        struct shard *shard = &load->shards[i];
+
+        (void)pthread_mutex_lock(&shard->lock);
+        *requests += shard->stats.requests;
+        *errors += load_stats_errors(&shard->stats);
+        (void)pthread_mutex_unlock(&shard->lock);
+    }
 }
 
 static void show_progress(struct load *load, uint64_t *before)
@@ -241,10 +283,9 @@ static void show_progress(struct load *load, uint64_t *before)
     char errors[LOAD_NUMBER_SIZE];
     bool is_terminal = isatty(STDERR_FILENO) != 0;
 
-    (void)pthread_mutex_lock(&load->stats.lock);
-    uint64_t requests = load->stats.requests;
-    uint64_t error_total = load_error_total(&load->stats);
-    (void)pthread_mutex_unlock(&load->stats.lock);
+    uint64_t requests;
+    uint64_t error_total;
+    count_until_now(load, &requests, &error_total);
     uint64_t second = (pirn_now_ns() - load->start_ns) / 1000000000;
     (void)fprintf(stderr, "%s  %3" PRIu64 " s  %12s requests/s  %8s errors%s",
                   is_terminal ? "\r" : "", second,
@@ -279,7 +320,7 @@ static void collect(struct load *load, bool now)
     int outcome;
 
     for (uint64_t i = 0; i < load->options->connections; i++) {
-        pirn_task *task = load->workers[i];
+        pirn_task *task = load->clients[i].task;
 
         if (task == NULL)
             continue;
@@ -291,6 +332,15 @@ static void collect(struct load *load, bool now)
     }
 }
 
+static int start_client(struct load *load, uint64_t index)
+{
+    struct client *client = &load->clients[index];
+
+    client->load = load;
+    client->shard = &load->shards[index % load->shard_count];
+    return pirn_go_with(client_fiber, client, NULL, &client->task);
+}
+
 static int load_fiber(void *arg)
 {
     struct load *load = arg;
@@ -299,18 +349,25 @@ static int load_fiber(void *arg)
     load->start_ns = pirn_now_ns();
     load->end.ns = load->start_ns + load->options->duration_s * 1000000000;
     for (uint64_t i = 0; rc == 0 && i < load->options->connections; i++)
-        rc = pirn_go_with(worker_fiber, load, NULL, &load->workers[i]);
+        rc = start_client(load, i);
     if (rc < 0)
-        (void)fprintf(stderr, "pirn load: cannot start a worker: %s\n",
+        (void)fprintf(stderr, "pirn load: cannot start a client: %s\n",
                       pirn_err_text(rc));
     bool is_over = rc == 0 && supervise(load);
     load->stop_ns = pirn_now_ns();
     collect(load, !is_over);
     pirn_fd_close(load->signals);
+    workers_read(&load->workers);
     return rc;
 }
 
-enum load_option { OPTION_PROGRESS = 256, OPTION_JSON, OPTION_HELP };
+enum load_option {
+    OPTION_PROGRESS = 256,
+    OPTION_WORKERS,
+    OPTION_VERBOSE,
+    OPTION_JSON,
+    OPTION_HELP
+};
 
 static const struct option long_options[] = {
     {"connections", required_argument, NULL, 'c'},
@@ -318,6 +375,8 @@ static const struct option long_options[] = {
     {"keep-alive", required_argument, NULL, 'k'},
     {"timeout-ms", required_argument, NULL, 't'},
     {"progress", required_argument, NULL, OPTION_PROGRESS},
+    {"workers", required_argument, NULL, OPTION_WORKERS},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
@@ -344,6 +403,11 @@ static bool take_option(int option, const char *text,
         if (strcmp(text, "auto") == 0)
             return true;
         return option_switch("load", "--progress", text, &options->progress);
+    case OPTION_WORKERS:
+        return option_workers("load", text, &options->workers);
+    case OPTION_VERBOSE:
+        options->verbose = true;
+        return true;
     case OPTION_JSON:
         options->json = true;
         return true;
@@ -437,11 +501,29 @@ static double measured_seconds(const struct load *load)
     return (double)(stop_ns - load->start_ns) / 1e9;
 }
 
+/* The exit status. */
+static int print_results(const struct load *load)
+{
+    const struct load_options *options = load->options;
+    const struct load_stats *stats = &load->stats;
+    const struct workers *workers = options->verbose ? &load->workers : NULL;
+
+    if (options->json)
+        load_print_json(stats, measured_seconds(load), workers);
+    else
+        load_print_table(stats, measured_seconds(load), workers);
+    return stats->requests > 0 && load_stats_errors(stats) == 0 ? EXIT_SUCCESS
+                                                                : EXIT_FAILURE;
+}
+
 /* Run and print; the exit status. */
 static int measure(struct load *load)
 {
-    const pirn_runtime_options runtime = {.overflow_report = true};
     const struct load_options *options = load->options;
+    const pirn_runtime_options runtime = {
+        .overflow_report = true,
+        .workers = options->workers,
+    };
     int signal_fd = signals_block();
 
     if (signal_fd < 0 || pirn_fd_adopt(signal_fd, &load->signals) < 0) {
@@ -458,13 +540,45 @@ static int measure(struct load *load)
         (void)fprintf(stderr, "pirn load: %s\n", pirn_err_text(rc));
         return pirn_exit_code(rc);
     }
-    if (options->json)
-        load_print_json(&load->stats, measured_seconds(load));
-    else
-        load_print_table(&load->stats, measured_seconds(load));
-    bool is_good =
-        load->stats.requests > 0 && load_error_total(&load->stats) == 0;
-    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+    for (size_t i = 0; i < load->shard_count; i++)
+        load_stats_add(&load->stats, &load->shards[i].stats);
+    return print_results(load);
+}
+
+/* The memory for so many clients; NULL without. */
+static struct load *load_new(const struct load_options *options)
+{
+    size_t shard_count = options->connections < SHARDS_MAX
+                             ? (size_t)options->connections
+                             : SHARDS_MAX;
+    /* Too large for the stack: it holds a histogram. */
+    struct load *load = calloc(1, sizeof *load);
+
+    if (load == NULL)
+        return NULL;
+    load->options = options;
+    load->clients = calloc((size_t)options->connections, sizeof *load->clients);
+    load->shards = calloc(shard_count, sizeof *load->shards);
+    if (load->clients == NULL || load->shards == NULL) {
+        free(load->clients);
+        free(load->shards);
+        free(load);
+        return NULL;
+    }
+    load->shard_count = shard_count;
+    for (size_t i = 0; i < shard_count; i++)
+        (void)pthread_mutex_init(&load->shards[i].lock, NULL);
+    return load;
+}
+
+static void load_free(struct load *load)
+{
+    for (size_t i = 0; i < load->shard_count; i++)
+        (void)pthread_mutex_destroy(&load->shards[i].lock);
+    workers_free(&load->workers);
+    free(load->shards);
+    free(load->clients);
+    free(load);
 }
 
 int load_command(int argc, char **argv)
@@ -474,28 +588,20 @@ int load_command(int argc, char **argv)
         .duration_s = 10,
         .timeout_ms = 10000,
         .keep_alive = true,
+        .workers = PIRN_WORKERS_AUTO,
         .progress = isatty(STDERR_FILENO) != 0,
     };
     int status = read_options(argc, argv, &options);
 
     if (status >= 0)
         return status;
-    /* Too large for the stack: it holds the histogram. */
-    struct load *load = calloc(1, sizeof *load);
-    pirn_task **workers = calloc(options.connections, sizeof(pirn_task *));
-    if (load == NULL || workers == NULL) {
+    struct load *load = load_new(&options);
+    if (load == NULL) {
         (void)fputs("pirn load: no memory\n", stderr);
-        free(workers);
-        free(load);
         return EXIT_FAILURE;
     }
-    load->options = &options;
-    load->workers = workers;
-    (void)pthread_mutex_init(&load->stats.lock, NULL);
     raise_descriptor_limit(options.connections);
     status = prepare_request(load) ? measure(load) : EXIT_USAGE;
-    (void)pthread_mutex_destroy(&load->stats.lock);
-    free(workers);
-    free(load);
+    load_free(load);
     return status;
 }

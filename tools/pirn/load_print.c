@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/pirn/load_print.c - the results of `pirn load`. */
+#include "load_print.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-
-#include "load.h"
 
 static const char *const error_names[LOAD_ERROR_COUNT] = {
     [LOAD_CONNECT] = "connect", [LOAD_RESET] = "reset",
@@ -14,15 +14,6 @@ static const char *const error_names[LOAD_ERROR_COUNT] = {
 static const double percentiles[] = {50, 90, 99};
 
 enum { PERCENTILE_COUNT = sizeof percentiles / sizeof percentiles[0] };
-
-uint64_t load_error_total(const struct load_stats *stats)
-{
-    uint64_t total = 0;
-
-    for (int i = 0; i < LOAD_ERROR_COUNT; i++)
-        total += stats->errors[i];
-    return total;
-}
 
 const char *load_number(uint64_t value, char buf[LOAD_NUMBER_SIZE])
 {
@@ -52,7 +43,8 @@ static void print_latency(const char *name, uint64_t ns)
         (void)printf("  %-12s %12.2f ms\n", name, (double)ns / 1e6);
 }
 
-void load_print_table(const struct load_stats *stats, double seconds)
+void load_print_table(const struct load_stats *stats, double seconds,
+                      const struct workers *workers)
 {
     const struct histogram *latency = &stats->latency_ns;
     char number[LOAD_NUMBER_SIZE];
@@ -73,7 +65,7 @@ void load_print_table(const struct load_stats *stats, double seconds)
     }
     print_latency("        max", latency->max);
     (void)printf("  %-12s %12s", "errors",
-                 load_number(load_error_total(stats), number));
+                 load_number(load_stats_errors(stats), number));
     for (int i = 0; i < LOAD_ERROR_COUNT; i++) {
         if (stats->errors[i] > 0)
             (void)printf("  %s %s", error_names[i],
@@ -83,9 +75,12 @@ void load_print_table(const struct load_stats *stats, double seconds)
     if (stats->unfinished > 0)
         (void)printf("  %-12s %12s at the end\n", "unfinished",
                      load_number(stats->unfinished, number));
+    if (workers != NULL)
+        workers_print(stdout, workers);
 }
 
-void load_print_json(const struct load_stats *stats, double seconds)
+void load_print_json(const struct load_stats *stats, double seconds,
+                     const struct workers *workers)
 {
     const struct histogram *latency = &stats->latency_ns;
 
@@ -102,5 +97,10 @@ void load_print_json(const struct load_stats *stats, double seconds)
     for (int i = 0; i < LOAD_ERROR_COUNT; i++)
         (void)printf("%s\"%s\": %" PRIu64, i == 0 ? "" : ", ", error_names[i],
                      stats->errors[i]);
-    (void)printf("}, \"unfinished\": %" PRIu64 "}\n", stats->unfinished);
+    (void)printf("}, \"unfinished\": %" PRIu64, stats->unfinished);
+    if (workers != NULL) {
+        (void)printf(", \"workers\": ");
+        workers_print_json(stdout, workers);
+    }
+    (void)printf("}\n");
 }

@@ -8,6 +8,9 @@
  *     signal_fiber    the first signal cancels accept_fiber and sends the
  *                     idle connections home; the second ends the waiting
  *
+ * They run on all workers at once.  What they share is constant once start()
+ * has begun to spawn, or locks by itself, as the rosters do.
+ *
  * After the first signal serve_fiber waits for the requests in flight, at most
  * the grace time.  When it returns, pirn_run_with() cancels what is left. */
 #include <errno.h>
@@ -25,6 +28,7 @@
 #include "file.h"
 #include "options.h"
 #include "signals.h"
+#include "workers.h"
 
 enum {
     BODY_LIMIT = 64 * 1024, /* of requests; it is read and thrown away */
@@ -49,6 +53,9 @@ static const char help[] =
     "  --grace-ms N           time for requests in flight to finish after the\n"
     "                         first signal (default 5000); a second signal\n"
     "                         cuts it short, a third ends the process\n"
+    "  --workers N            threads that run it, 1 to 512, or auto: as many\n"
+    "                         as there are processors for it, or as\n"
+    "                         PIRN_WORKERS in the environment says (default)\n"
     "  --port-file FILE       write the address that is listened on\n"
     "  --log                  one line per request on standard error\n"
     "  --quiet                print nothing but errors\n"
@@ -68,6 +75,7 @@ struct serve_options {
     uint64_t header_ms;
     uint64_t max_header;
     uint64_t grace_ms;
+    uint32_t workers;
     bool log;
     bool quiet;
 };
@@ -77,7 +85,9 @@ struct serving {
     struct server server;
     pirn_listener *listener; /* accept_fiber's */
     pirn_fd *signals;        /* signal_fiber's */
-    pirn_task *acceptor;
+    pirn_task *acceptor;     /* serve_fiber's */
+    pirn_task_id acceptor_id;
+    struct workers workers;  /* when all was over */
 };
 
 static void complain(const char *what, const char *object, int rc)
@@ -94,6 +104,7 @@ enum serve_option {
     OPTION_HEADER_MS,
     OPTION_MAX_HEADER,
     OPTION_GRACE_MS,
+    OPTION_WORKERS,
     OPTION_PORT_FILE,
     OPTION_LOG,
     OPTION_QUIET,
@@ -107,6 +118,7 @@ static const struct option long_options[] = {
     {"header-ms", required_argument, NULL, OPTION_HEADER_MS},
     {"max-header", required_argument, NULL, OPTION_MAX_HEADER},
     {"grace-ms", required_argument, NULL, OPTION_GRACE_MS},
+    {"workers", required_argument, NULL, OPTION_WORKERS},
     {"port-file", required_argument, NULL, OPTION_PORT_FILE},
     {"log", no_argument, NULL, OPTION_LOG},
     {"quiet", no_argument, NULL, OPTION_QUIET},
@@ -152,6 +164,8 @@ static bool take_option(int option, const char *text,
     case OPTION_GRACE_MS:
         return option_number("serve", "--grace-ms", text, 0, day_ms,
                              &options->grace_ms);
+    case OPTION_WORKERS:
+        return option_workers("serve", text, &options->workers);
     case OPTION_PORT_FILE:
         options->port_file = text;
         return true;
@@ -224,7 +238,8 @@ static int signal_fiber(void *arg)
     int signal = signals_wait(serving->signals, PIRN_NEVER);
 
     if (signal > 0) {
-        pirn_task_cancel(serving->acceptor);
+        /* By its id: serve_fiber may have given the handle up. */
+        (void)!pirn_id_cancel(serving->acceptor_id);
         roster_close(&serving->server.roster);
         signal = signals_wait(serving->signals, PIRN_NEVER);
     }
@@ -300,6 +315,7 @@ static int start(struct serving *serving)
         complain("cannot start", "accept_fiber", rc);
         return rc;
     }
+    serving->acceptor_id = pirn_task_get_id(serving->acceptor);
     rc = pirn_go_with(signal_fiber, serving,
                       &(pirn_spawn_options){.name = "signals"}, NULL);
     if (rc < 0) {
@@ -327,9 +343,9 @@ static int drain(struct serving *serving)
     return rc < 0 ? rc : -ECANCELED;
 }
 
-static int serve_fiber(void *arg)
+/* From the start to the last connection. */
+static int serve(struct serving *serving)
 {
-    struct serving *serving = arg;
     int outcome = 0;
     int rc = start(serving);
 
@@ -347,6 +363,15 @@ static int serve_fiber(void *arg)
     return rc < 0 ? rc : drained;
 }
 
+static int serve_fiber(void *arg)
+{
+    struct serving *serving = arg;
+    int rc = serve(serving);
+
+    workers_read(&serving->workers);
+    return rc;
+}
+
 /* As many descriptors as the connections and their files may need. */
 static void raise_descriptor_limit(uint64_t max_connections)
 {
@@ -361,12 +386,14 @@ static void raise_descriptor_limit(uint64_t max_connections)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void print_report(const pirn_report *report)
+static void print_report(const pirn_report *report,
+                         const struct workers *workers)
 {
     char text[REPORT_SIZE];
 
     (void)pirn_report_format(report, text, sizeof text);
     (void)fputs(text, stdout);
+    workers_print(stdout, workers);
 }
 
 /* Run with everything that must exist before the runtime. */
@@ -378,6 +405,7 @@ static int run(struct serving *serving)
                          : options->max_connections;
     const pirn_runtime_options runtime = {
         .overflow_report = true,
+        .workers = options->workers,
         /* A connection has one job at a time: the queue cannot be full. */
         .blocking_queue = (uint32_t)queue,
     };
@@ -387,7 +415,8 @@ static int run(struct serving *serving)
     if (rc < 0 && report.spawned == 0)
         complain("cannot start", "a runtime", rc);
     else if (!options->quiet)
-        print_report(&report);
+        print_report(&report, &serving->workers);
+    workers_free(&serving->workers);
     if (rc == 0 && (!report.in_time || report.aborted > 0))
         rc = -ETIMEDOUT;
     return rc;
@@ -433,6 +462,7 @@ int serve_command(int argc, char **argv)
         .header_ms = 10000,
         .max_header = 16384,
         .grace_ms = 5000,
+        .workers = PIRN_WORKERS_AUTO,
     };
     struct serving serving = {.options = &options};
     struct server *server = &serving.server;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/pirn/load.h - what `pirn load` measures, and how it is shown. */
-#ifndef PIRN_TOOLS_LOAD_H
-#define PIRN_TOOLS_LOAD_H
+/* tools/pirn/load_stats.h - what `pirn load` measures.
+ *
+ * No lock: what clients on several workers count is kept in several of these
+ * and added up.
+ */
+#ifndef PIRN_TOOLS_LOAD_STATS_H
+#define PIRN_TOOLS_LOAD_STATS_H
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "histogram.h"
@@ -21,9 +23,8 @@ enum load_result {
     LOAD_CANCELLED
 };
 
-/* Filled by all workers. */
+/* All zero is none. */
 struct load_stats {
-    pthread_mutex_t lock;
     uint64_t requests; /* whole answers, of any status */
     uint64_t bytes;    /* received, heads included */
     uint64_t errors[LOAD_ERROR_COUNT];
@@ -32,15 +33,21 @@ struct load_stats {
     struct histogram latency_ns;
 };
 
-/* All errors together; the caller holds the lock, or is alone. */
-uint64_t load_error_total(const struct load_stats *stats);
+/* A request that ended now. */
+struct load_sample {
+    enum load_result result;
+    uint64_t bytes;
+    uint64_t start_ns;
+    uint64_t now_ns;
+};
 
-/* The closing table, or one JSON object, on standard output. */
-void load_print_table(const struct load_stats *stats, double seconds);
-void load_print_json(const struct load_stats *stats, double seconds);
+void load_stats_count(struct load_stats *stats,
+                      const struct load_sample *sample);
 
-/* "45,210" */
-enum { LOAD_NUMBER_SIZE = 32 };
-const char *load_number(uint64_t value, char buf[LOAD_NUMBER_SIZE]);
+/* Add what `part` has counted to `sum`. */
+void load_stats_add(struct load_stats *sum, const struct load_stats *part);
 
-#endif /* PIRN_TOOLS_LOAD_H */
+/* All errors together. */
+uint64_t load_stats_errors(const struct load_stats *stats);
+
+#endif /* PIRN_TOOLS_LOAD_STATS_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/bench_pool_wake.c - how long a wake takes to reach a task of a pool all
+ * of whose workers sleep.
+ *
+ * A thread that is no worker wakes a fiber every 200 us.  The figure is the time
+ * from before the wake to the first line of the fiber after its wait: the median
+ * and the 99th percentile of the wakes of a sample.
+ */
+#define _GNU_SOURCE
+#include "mailbox.h"
+#include "rig.h"
+#include "sample.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { WAKES_MAX = 2000, GAP_NS = 200 * 1000 };
+
+static struct {
+    struct mailbox box;
+    uint64_t count;
+    uint64_t sent_ns; /* of the wake under way */
+    uint64_t latencies[WAKES_MAX];
+} wakes;
+
+static int woken_fiber(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < wakes.count; i++) {
+        sample_require(pirn_await(&wakes.box.future, PIRN_NEVER), "pirn_await");
+        wakes.latencies[i] = sample_now_ns() - wakes.sent_ns;
+    }
+    return 0;
+}
+
+static void sleep_until(uint64_t ns)
+{
+    struct timespec until = {
+        .tv_sec = (time_t)(ns / 1000000000u),
+        .tv_nsec = (long)(ns % 1000000000u),
+    };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
+           EINTR)
+        continue;
+}
+
+static int compare_latencies(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static double percentile(unsigned percent)
+{
+    return (double)wakes.latencies[(wakes.count - 1) * percent / 100];
+}
+
+/* The gaps leave the fiber ten times the time that it needs, and it looks at
+ * sent_ns only after a wake. */
+static void wake_all(void)
+{
+    for (uint64_t i = 0; i < wakes.count; i++) {
+        sleep_until(sample_now_ns() + GAP_NS);
+        wakes.sent_ns = sample_now_ns();
+        mailbox_send(&wakes.box);
+    }
+}
+
+static void measure_wakes(const struct rig *rig, void *arg)
+{
+    pirn_task *task;
+    int outcome;
+
+    (void)arg;
+    mailbox_init(&wakes.box);
+    sample_require(pirn_go_with(woken_fiber, NULL, NULL, &task), "pirn_go");
+    wake_all();
+    sample_require(pirn_task_join(task, PIRN_NEVER, &outcome),
+                   "pirn_task_join");
+    sample_require(outcome, "the woken fiber");
+    pirn_task_unref(task);
+    mailbox_deinit(&wakes.box);
+    qsort(wakes.latencies, wakes.count, sizeof *wakes.latencies,
+          compare_latencies);
+    rig_print(rig, "wake_p50", "ns", percentile(50));
+    rig_print(rig, "wake_p99", "ns", percentile(99));
+}
+
+int main(int argc, char **argv)
+{
+    rig_begin(argc, argv);
+    wakes.count = rig_scale(500, WAKES_MAX);
+    rig_each("wake", measure_wakes, NULL);
+    rig_end();
+    return 0;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/runtime_model.c - the whole current-thread runtime: its driver, its
+ * seat and its end, against other threads.
+ *
+ * A lost wake shows as a deadlock: everybody waits without a deadline.
+ */
+#include <pirn/runtime.h>
+#include <pirn/task.h>
+#include <pirn/time.h>
+
+#include <errno.h>
+#include <poll.h>
+
+#include "base/lock.h"
+#include "engine/explore.h"
+#include "sched/runtime.h"
+#include "sys/sys.h"
+
+static pirn_runtime *rt;
+
+static void begin(void)
+{
+    const pirn_runtime_options options = {.alloc = &explore_heap, .seed = 1};
+
+    EXPLORE_CHECK(pirn_runtime_new(&options, &rt) == 0);
+}
+
+/* A condition, and who waits for it. */
+struct condition {
+    pirn_lock lock;
+    bool met;         /* lock */
+    pirn_waker waker; /* lock */
+    PIRN_SHARED(int) news;
+    PIRN_ATOMIC(int) ends; /* of futures, in whatever way */
+};
+
+static struct condition conditions[2];
+
+struct waiting {
+    pirn_future future;
+    struct condition *condition;
+};
+
+static enum pirn_poll waiting_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct condition *condition =
+        PIRN_CONTAINER_OF(self, struct waiting, future)->condition;
+    pirn_waker old = {0};
+    bool met;
+
+    pirn__lock(&condition->lock);
+    met = condition->met;
+    if (!met)
+        old = pirn_waker_store(&condition->waker, cx);
+    pirn__unlock(&condition->lock);
+    pirn_waker_drop(old);
+    if (!met)
+        return PIRN_PENDING;
+    EXPLORE_CHECK(pirn_cell_read(&condition->news) == 1);
+    pirn__add(&condition->ends, 1, relaxed);
+    return PIRN_READY;
+}
+
+static void waiting_drop(pirn_future *self)
+{
+    struct condition *condition =
+        PIRN_CONTAINER_OF(self, struct waiting, future)->condition;
+    pirn_waker old;
+
+    pirn__lock(&condition->lock);
+    old = pirn_waker_take(&condition->waker);
+    pirn__unlock(&condition->lock);
+    pirn_waker_drop(old);
+    pirn__add(&condition->ends, 1, relaxed);
+}
+
+static struct waiting waiting_for(struct condition *condition)
+{
+    static const pirn_future_ops ops = {.poll = waiting_poll,
+                                        .drop = waiting_drop};
+
+    return (struct waiting){{&ops}, condition};
+}
+
+static void meet(void *arg)
+{
+    struct condition *condition = arg;
+    pirn_waker waker;
+
+    pirn_cell_write(&condition->news, 1);
+    pirn__lock(&condition->lock);
+    condition->met = true;
+    waker = pirn_waker_take(&condition->waker);
+    pirn__unlock(&condition->lock);
+    pirn_waker_wake(waker);
+}
+
+static int spawn(struct condition *condition, pirn_task **out)
+{
+    struct waiting future = waiting_for(condition);
+    const pirn_spawn_options options = {.runtime = rt};
+
+    return pirn_spawn(&future.future, sizeof future, &options, out);
+}
+
+static int ends(const struct condition *condition)
+{
+    return pirn__load(&condition->ends, relaxed);
+}
+
+static void block_on(struct condition *condition)
+{
+    struct waiting future = waiting_for(condition);
+
+    EXPLORE_CHECK(pirn_block_on(rt, &future.future, PIRN_NEVER) == 0);
+}
+
+/* ---- The driver's sleep. ---- */
+
+/* Goal: the future of a block_on is polled again for a wake that comes from
+ * another thread, whenever it comes. */
+MODEL(runtime_block_on_against_a_foreign_wake, .preemptions = 4, .stale = 3)
+{
+    begin();
+    explore_thread(meet, &conditions[0]);
+    block_on(&conditions[0]);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: the same for a task, whose wake goes through the inbox. */
+MODEL(runtime_task_against_a_foreign_wake, .preemptions = 4, .stale = 2,
+      .spurious = -1)
+{
+    pirn_join_op join;
+    pirn_task *task;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    pirn_join_init(&join, task);
+    explore_thread(meet, &conditions[0]);
+    EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(join.rc == 0 && join.outcome == 0);
+    explore_join();
+    pirn_task_unref(task);
+    pirn_runtime_unref(rt);
+}
+
+static void reset_sleep(void *arg)
+{
+    pirn_sleep_reset(arg, (pirn_deadline){1000000 + 5000000});
+}
+
+/* Goal: a driver that sleeps for ever is woken for a timer that has become
+ * earlier. */
+MODEL(runtime_earlier_timer_wakes_the_driver, .preemptions = 4, .stale = 3,
+      .spurious = -1)
+{
+    pirn_sleep_op sleep;
+
+    begin();
+    pirn_sleep_init(&sleep, PIRN_NEVER);
+    explore_thread(reset_sleep, &sleep);
+    EXPLORE_CHECK(pirn_block_on(rt, &sleep.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(pirn_sleep_rc(&sleep) == 0);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a host that watches the descriptor between its turns sleeps over no
+ * spawn and no wake.
+ * Method: turn, ask for the next deadline, poll the descriptor, as a host
+ * does. */
+MODEL(runtime_host_that_polls_the_descriptor, .preemptions = 4, .stale = 2,
+      .spurious = -1, .timeouts = -1)
+{
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    explore_thread(meet, &conditions[0]);
+    while (ends(&conditions[0]) == 0) {
+        struct pollfd fd = {.fd = pirn_runtime_fd(rt), .events = POLLIN};
+
+        EXPLORE_CHECK(pirn_runtime_turn(rt, PIRN_EXPIRED) >= 0);
+        if (ends(&conditions[0]) == 0)
+            (void)pirn__sys->poll(&fd, 1, pirn_runtime_next_deadline(rt));
+    }
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* ---- The seat. ---- */
+
+static void join_task(void *arg)
+{
+    int outcome = -1;
+
+    EXPLORE_CHECK(pirn_task_join(arg, PIRN_NEVER, &outcome) == 0);
+    EXPLORE_CHECK(outcome == 0);
+    pirn_task_unref(arg);
+}
+
+/* Goal: of two plain threads that wait for tasks one drives, and when it has
+ * what it waited for the other takes over: nobody is left parked beside a free
+ * seat. */
+MODEL(runtime_waiters_hand_the_seat_over, .preemptions = 3, .stale = 2,
+      .spurious = -1)
+{
+    pirn_task *tasks[2];
+
+    begin();
+    conditions[0].met = true;
+    pirn_cell_write(&conditions[0].news, 1);
+    for (int i = 0; i < 2; i++)
+        EXPLORE_CHECK(spawn(&conditions[0], &tasks[i]) == 0);
+    explore_thread(join_task, tasks[0]);
+    explore_thread(join_task, tasks[1]);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a host call takes the seat over from a waiter that drives, and when it
+ * leaves, the waiter goes on. */
+MODEL(runtime_host_takes_over_from_a_waiter, .preemptions = 3, .stale = 2,
+      .spurious = -1)
+{
+    pirn_task *task;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    conditions[1].met = true;
+    pirn_cell_write(&conditions[1].news, 1);
+    explore_thread(join_task, task);
+    block_on(&conditions[1]);
+    meet(&conditions[0]);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* ---- The end. ---- */
+
+static void spawn_from_outside(void *arg)
+{
+    int rc;
+
+    (void)arg;
+    rc = spawn(&conditions[0], NULL);
+    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
+    /* What was not taken is ours. */
+    if (rc < 0)
+        pirn__add(&conditions[0].ends, 1, relaxed);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a spawn that meets the shutdown is refused, or its task is ended by
+ * it. */
+MODEL(runtime_spawn_against_shutdown, .preemptions = 4, .stale = 2,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_report report;
+
+    begin();
+    (void)pirn_runtime_ref(rt);
+    explore_thread(spawn_from_outside, NULL);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    explore_join();
+    EXPLORE_CHECK(report.spawned ==
+                  report.completed + report.cancelled + report.aborted);
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: the last reference goes while a task's waker is used elsewhere: the
+ * task is ended once, the waker does nothing on what is dead, and the last of
+ * all frees the memory. */
+MODEL(runtime_unref_against_a_waker, .preemptions = 4, .stale = 2,
+      .spurious = -1)
+{
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    /* A first poll, so that there is a waker. */
+    EXPLORE_CHECK(pirn_runtime_turn(rt, PIRN_EXPIRED) == 1);
+    explore_thread(meet, &conditions[0]);
+    pirn_runtime_unref(rt);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+}
+
+static void shut_down(void *arg)
+{
+    pirn_report report = {0};
+    int rc = pirn_runtime_shutdown(rt, PIRN_NEVER, &report);
+
+    (void)arg;
+    EXPLORE_CHECK(rc == 0 && report.in_time);
+    EXPLORE_CHECK(report.spawned == 1 && report.cancelled == 1);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: of two who shut down one does it and both get the same report. */
+MODEL(runtime_two_shutdowns, .preemptions = 4, .stale = 2, .spurious = -1)
+{
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(shut_down, NULL);
+    shut_down(NULL);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+}
+
+static void block_on_until_the_end(void *arg)
+{
+    struct waiting future = waiting_for(arg);
+    int rc = pirn_block_on(rt, &future.future, PIRN_NEVER);
+
+    /* The shutdown may have sat down first. */
+    EXPLORE_CHECK(rc == PIRN_ESHUTDOWN || rc == -EBUSY);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a driver that sleeps gets up for the shutdown, in time. */
+MODEL(runtime_shutdown_wakes_the_driver, .preemptions = 4, .stale = 2,
+      .spurious = -1, .timeouts = -1)
+{
+    begin();
+    (void)pirn_runtime_ref(rt);
+    explore_thread(block_on_until_the_end, &conditions[0]);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    pirn_runtime_unref(rt);
+}
+
+/* A future whose poll does not come back until it is let go. */
+static PIRN_ATOMIC(uint32_t) let_go;
+static PIRN_ATOMIC(int) stuck_drops;
+
+static enum pirn_poll stuck_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    while (pirn__load(&let_go, acquire) == 0)
+        (void)pirn__sys->futex_wait(&let_go.v_, 0, PIRN_NEVER);
+    return PIRN_PENDING;
+}
+
+static void stuck_drop(pirn_future *self)
+{
+    (void)self;
+    pirn__add(&stuck_drops, 1, relaxed);
+}
+
+static void drive_the_stuck_one(void *arg)
+{
+    static const pirn_future_ops ops = {.poll = stuck_poll,
+                                        .drop = stuck_drop};
+    pirn_future stuck = {&ops};
+    int rc = pirn_block_on(rt, &stuck, PIRN_NEVER);
+
+    (void)arg;
+    EXPLORE_CHECK(rc == PIRN_ESHUTDOWN || rc == -EBUSY);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a shutdown does not wait for a driver that does not come back; it is
+ * reported late, and the driver does the rest, whenever it returns.
+ * Method: the driver's poll returns only after the deadline, or, by an early
+ * timeout, around it. */
+MODEL(runtime_driver_that_was_given_up_finishes, .preemptions = 4, .stale = 2,
+      .spurious = -1)
+{
+    int rc;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(drive_the_stuck_one, NULL);
+    rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL);
+    EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
+    pirn__store(&let_go, 1, release);
+    pirn__sys->futex_wake(&let_go.v_, 1);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(pirn__load(&stuck_drops, relaxed) == 1);
+    pirn_runtime_unref(rt);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/stealable_test.c - where tasks go and where they come from, by the
+ * hand of one thread that is whichever worker it wants to be.
+ */
+#include "engine/pool_fixture.h"
+
+enum { TASKS = 2 * PIRN__RING_SIZE, LIFO_RUNS = 3 };
+
+static const struct pirn__taskpool_ops *const ops = &pirn__stealable_ops;
+
+/* A rig, and tasks in no queue. */
+struct table {
+    struct rig rig;
+    struct pirn__task *tasks[TASKS];
+    size_t count;
+};
+
+static void table_init(struct table *table, uint32_t workers, size_t count)
+{
+    *table = (struct table){.count = count};
+    rig_init(&table->rig, workers);
+    for (size_t i = 0; i < count; i++)
+        table->tasks[i] = rig_task(&table->rig);
+}
+
+/* All tasks are out of the queues. */
+static void table_deinit(struct table *table)
+{
+    for (uint32_t i = 0; i < table->rig.pool->count; i++) {
+        EXPECT_PTR_EQ(NULL, ops->pop(rig_worker(&table->rig, i)));
+        EXPECT_PTR_EQ(NULL, ops->pop_shared(rig_worker(&table->rig, i)));
+    }
+    rig_become(&table->rig, 0);
+    for (size_t i = 0; i < table->count; i++)
+        rig_run(rig_worker(&table->rig, 0), table->tasks[i]);
+    rig_leave();
+    rig_deinit(&table->rig);
+}
+
+/* Push as a thread outside. */
+static bool push_outside(struct table *table, size_t task,
+                         enum pirn__origin origin)
+{
+    return ops->push(table->rig.pool, NULL, table->tasks[task], origin);
+}
+
+/* Push as a worker, in a task or between two. */
+static bool push_here(struct table *table, uint32_t worker, size_t task,
+                      enum pirn__origin origin, bool in_task)
+{
+    struct pirn__worker *self = rig_worker(&table->rig, worker);
+    bool wants_sleeper;
+
+    self->turn.task = in_task ? table->tasks[task] : NULL;
+    wants_sleeper =
+        ops->push(table->rig.pool, self, table->tasks[task], origin);
+    self->turn.task = NULL;
+    return wants_sleeper;
+}
+
+static bool push_ring(struct table *table, uint32_t worker, size_t task)
+{
+    return push_here(table, worker, task, PIRN__ORIGIN_SPAWN, true);
+}
+
+static bool push_lifo(struct table *table, uint32_t worker, size_t task)
+{
+    return push_here(table, worker, task, PIRN__ORIGIN_WAKE, true);
+}
+
+/* Which of the tasks it is; -1: none. */
+static int number_of(const struct table *table, const struct pirn__task *task)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->tasks[i] == task)
+            return (int)i;
+    EXPECT_PTR_EQ(NULL, task);
+    return -1;
+}
+
+static int pop(struct table *table, uint32_t worker)
+{
+    return number_of(table, ops->pop(rig_worker(&table->rig, worker)));
+}
+
+static int pop_shared(struct table *table, uint32_t worker)
+{
+    return number_of(table, ops->pop_shared(rig_worker(&table->rig, worker)));
+}
+
+static int steal(struct table *table, uint32_t worker)
+{
+    return number_of(table, ops->steal(rig_worker(&table->rig, worker)));
+}
+
+static uint32_t ring_len(struct table *table, uint32_t worker)
+{
+    return pirn__ring_len(&rig_worker(&table->rig, worker)->ring);
+}
+
+static uint64_t count_of(pirn__counter *counter)
+{
+    /* relaxed: written by this thread. */
+    return pirn__load(counter, relaxed);
+}
+
+/* Goal: what a worker spawns, and what events wake, goes to its own ring in
+ * order, and a sleeper may be wanted for it.
+ * Method: spawn in a task; wake between two tasks. */
+TEST(stealable_spawns_and_events_go_to_the_ring)
+{
+    struct table table;
+
+    table_init(&table, 2, 3);
+    EXPECT(push_ring(&table, 1, 0));
+    EXPECT(push_here(&table, 1, 1, PIRN__ORIGIN_WAKE, false));
+    EXPECT(push_here(&table, 1, 2, PIRN__ORIGIN_SPAWN, false));
+    EXPECT_EQ(3, ring_len(&table, 1));
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(i, pop(&table, 1));
+    table_deinit(&table);
+}
+
+/* Goal: a task woken by a running one is next, and wakes nobody; the one that
+ * was next before goes to the ring.
+ * Method: three wakes behind one spawn. */
+TEST(stealable_woken_task_runs_next)
+{
+    struct table table;
+
+    table_init(&table, 2, 4);
+    EXPECT(push_ring(&table, 0, 0));
+    EXPECT(!push_lifo(&table, 0, 1));
+    EXPECT(push_lifo(&table, 0, 2));
+    EXPECT(push_lifo(&table, 0, 3));
+    EXPECT_EQ(3, pop(&table, 0));
+    EXPECT_EQ(0, pop(&table, 0));
+    EXPECT_EQ(1, pop(&table, 0));
+    EXPECT_EQ(2, pop(&table, 0));
+    table_deinit(&table);
+}
+
+/* Goal: at most three runs in a row come from the slot while something else
+ * waits; when nothing does the slot is not left full.
+ * Method: refill the slot after each pop. */
+TEST(stealable_lifo_runs_are_capped)
+{
+    struct table table;
+    struct pirn__worker *worker;
+
+    table_init(&table, 1, 8);
+    worker = rig_worker(&table.rig, 0);
+    push_ring(&table, 0, 0);
+    push_ring(&table, 0, 1);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < LIFO_RUNS; i++) {
+            push_lifo(&table, 0, 2 + (size_t)i);
+            EXPECT_EQ(2 + i, pop(&table, 0));
+            EXPECT_EQ(i + 1, worker->lifo_runs);
+        }
+        push_lifo(&table, 0, 7);
+        EXPECT_EQ(round, pop(&table, 0));
+        EXPECT_EQ(0, worker->lifo_runs);
+        EXPECT_EQ(7, pop(&table, 0));
+        worker->lifo_runs = 0;
+    }
+    for (int i = 0; i < 2 * LIFO_RUNS; i++) {
+        push_lifo(&table, 0, 7);
+        EXPECT_EQ(7, pop(&table, 0));
+    }
+    EXPECT_GE(count_of(&worker->counters.lifo_runs), 3 * LIFO_RUNS);
+    table_deinit(&table);
+}
+
+/* Goal: a thread outside puts what it spawns in the shared queue, and what it
+ * wakes in the inbox of the worker that ran it last.
+ * Method: tasks that were run by worker 1, or whose home is beyond the pool. */
+TEST(stealable_outside_goes_to_injection_and_inbox)
+{
+    struct table table;
+    pirn__state *state;
+
+    table_init(&table, 2, 2);
+    EXPECT(push_outside(&table, 0, PIRN__ORIGIN_SPAWN));
+    EXPECT_EQ(1, pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_EQ(0, pop_shared(&table, 1));
+
+    state = pirn__task_state(table.tasks[1]);
+    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 1));
+    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true));
+    EXPECT(push_outside(&table, 1, PIRN__ORIGIN_WAKE));
+    EXPECT(pirn__inbox_has_some(&rig_worker(&table.rig, 1)->inbox));
+    EXPECT_EQ(-1, pop(&table, 0));
+    EXPECT_EQ(1, pop(&table, 1));
+
+    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 511));
+    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true));
+    EXPECT(push_outside(&table, 1, PIRN__ORIGIN_WAKE));
+    EXPECT_EQ(1, pop(&table, 511 % 2));
+    table_deinit(&table);
+}
+
+/* Goal: a full ring gives its older half to everybody, and the new task with
+ * it; nothing is lost.
+ * Method: one more than it holds; take everything out again. */
+TEST(stealable_full_ring_overflows)
+{
+    bool seen[TASKS] = {false};
+    struct table table;
+    struct pirn__worker *worker;
+    int number;
+
+    table_init(&table, 2, PIRN__RING_SIZE + 1);
+    worker = rig_worker(&table.rig, 0);
+    for (size_t i = 0; i < table.count; i++)
+        EXPECT(push_ring(&table, 0, i));
+    EXPECT_EQ(1, count_of(&worker->counters.overflows));
+    EXPECT_EQ(PIRN__RING_SIZE / 2, ring_len(&table, 0));
+    EXPECT_EQ(PIRN__RING_SIZE / 2 + 1,
+              pirn__injection_len(&table.rig.pool->injection));
+    /* The oldest first. */
+    number = pop_shared(&table, 1);
+    EXPECT_EQ(0, number);
+    for (size_t i = 0; i < table.count; i++) {
+        seen[number] = true;
+        for (uint32_t w = 0; w < 2; w++) {
+            number = pop(&table, w);
+            if (number < 0)
+                number = pop_shared(&table, w);
+            if (number >= 0)
+                break;
+        }
+        if (number < 0)
+            break;
+    }
+    for (size_t i = 0; i < table.count; i++)
+        EXPECT(seen[i]);
+    table_deinit(&table);
+}
+
+/* Goal: a worker takes its share of the shared queue, never all of a long one.
+ * Method: four workers; queues of a few and of very many. */
+TEST(stealable_shared_queue_is_taken_by_shares)
+{
+    struct table table;
+
+    table_init(&table, 4, 400);
+    EXPECT_EQ(-1, pop_shared(&table, 0));
+    for (size_t i = 0; i < 400; i++)
+        push_outside(&table, i, PIRN__ORIGIN_SPAWN);
+    /* 101 would be the share, 64 is the most. */
+    EXPECT_EQ(0, pop_shared(&table, 0));
+    EXPECT_EQ(63, ring_len(&table, 0));
+    EXPECT_EQ(64, pop_shared(&table, 1));
+    EXPECT_EQ(63, ring_len(&table, 1));
+    for (int i = 1; i < 64; i++)
+        EXPECT_EQ(i, pop(&table, 0));
+    for (int i = 65; i < 128; i++)
+        EXPECT_EQ(i, pop(&table, 1));
+    for (int next = 128; next < 400;) {
+        uint64_t before = pirn__injection_len(&table.rig.pool->injection);
+
+        EXPECT_EQ(next, pop_shared(&table, 2));
+        EXPECT_LE(ring_len(&table, 2), before / 4);
+        for (next++; ring_len(&table, 2) > 0; next++)
+            EXPECT_EQ(next, pop(&table, 2));
+    }
+    table_deinit(&table);
+}
+
+/* Goal: a thief takes half of a ring, or a whole inbox, but no LIFO slot, and
+ * nothing of its own; it is counted.
+ * Method: each place in turn. */
+TEST(stealable_thief_takes_rings_and_inboxes)
+{
+    struct table table;
+    struct pirn__worker *thief;
+
+    table_init(&table, 3, 8);
+    thief = rig_worker(&table.rig, 0);
+    push_ring(&table, 0, 0);
+    EXPECT_EQ(-1, steal(&table, 0));
+    EXPECT_EQ(0, pop(&table, 0));
+
+    push_lifo(&table, 2, 1);
+    EXPECT_EQ(-1, steal(&table, 0));
+    EXPECT_EQ(0, count_of(&thief->counters.steals));
+    EXPECT_EQ(1, pop(&table, 2));
+
+    for (size_t i = 2; i < 6; i++)
+        push_ring(&table, 2, i);
+    EXPECT_EQ(3, steal(&table, 0));
+    EXPECT_EQ(2, pop(&table, 0));
+    EXPECT_EQ(2, ring_len(&table, 2));
+    EXPECT_EQ(4, pop(&table, 2));
+    EXPECT_EQ(5, pop(&table, 2));
+
+    for (size_t i = 4; i < 7; i++)
+        pirn__inbox_push(&rig_worker(&table.rig, 1)->inbox,
+                         &table.tasks[i]->cell.link);
+    EXPECT_EQ(4, steal(&table, 0));
+    EXPECT_EQ(2, ring_len(&table, 0));
+    EXPECT_EQ(-1, pop(&table, 1));
+    EXPECT_EQ(5, pop(&table, 0));
+    EXPECT_EQ(6, pop(&table, 0));
+    EXPECT_EQ(2, count_of(&thief->counters.steals));
+    table_deinit(&table);
+}
+
+/* Goal: who goes to sleep finds whatever another worker could hand over.
+ * Method: each place in turn; a LIFO slot is not such a place. */
+TEST(stealable_has_some_looks_everywhere)
+{
+    struct table table;
+    struct pirn__worker *sleeper;
+
+    table_init(&table, 3, 1);
+    sleeper = rig_worker(&table.rig, 2);
+    EXPECT(!ops->has_some(sleeper));
+    push_outside(&table, 0, PIRN__ORIGIN_SPAWN);
+    EXPECT(ops->has_some(sleeper));
+    EXPECT_EQ(0, pop_shared(&table, 0));
+    for (uint32_t i = 0; i < 3; i++) {
+        push_ring(&table, i, 0);
+        EXPECT(ops->has_some(sleeper));
+        EXPECT_EQ(0, pop(&table, i));
+        pirn__inbox_push(&rig_worker(&table.rig, i)->inbox,
+                         &table.tasks[0]->cell.link);
+        EXPECT(ops->has_some(sleeper));
+        EXPECT_EQ(0, pop(&table, i));
+        EXPECT(!ops->has_some(sleeper));
+    }
+    push_lifo(&table, 0, 0);
+    EXPECT(!ops->has_some(sleeper));
+    EXPECT_EQ(0, pop(&table, 0));
+    table_deinit(&table);
+}
+
+/* Goal: whatever a stuck worker holds can be had by others afterwards.
+ * Method: its slot, its inbox, what had yielded, and its ring. */
+TEST(stealable_rescue_makes_all_reachable)
+{
+    bool seen[6] = {false};
+    struct table table;
+    struct pirn__worker *stuck;
+    int number;
+
+    table_init(&table, 2, 6);
+    stuck = rig_worker(&table.rig, 0);
+    EXPECT_EQ(0, ops->rescue(stuck));
+    push_ring(&table, 0, 0);
+    push_lifo(&table, 0, 1);
+    pirn__inbox_push(&stuck->inbox, &table.tasks[2]->cell.link);
+    pirn__inbox_push(&stuck->inbox, &table.tasks[3]->cell.link);
+    pirn__inbox_push(&stuck->deferred, &table.tasks[4]->cell.link);
+    pirn__inbox_push(&stuck->deferred, &table.tasks[5]->cell.link);
+    EXPECT_EQ(6, ops->rescue(stuck));
+    EXPECT_EQ(5, pirn__injection_len(&table.rig.pool->injection));
+    while ((number = pop(&table, 1)) >= 0 ||
+           (number = pop_shared(&table, 1)) >= 0 ||
+           (number = steal(&table, 1)) >= 0)
+        seen[number] = true;
+    for (int i = 0; i < 6; i++)
+        EXPECT(seen[i]);
+    EXPECT_PTR_EQ(NULL, ops->pop(stuck));
+    table_deinit(&table);
+}

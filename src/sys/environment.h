@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sys/environment.h - numbers that the process's environment holds. */
+#ifndef PIRN_SYS_ENVIRONMENT_H
+#define PIRN_SYS_ENVIRONMENT_H
+
+#include <pirn/base.h>
+
+/* Read variable `name`, decimal digits and nothing else: 1 and *value when it
+ * holds a number from `low` to `high`; 0 when it is not set or empty; -EINVAL
+ * when it holds anything else.  A program that runs with more rights than its
+ * caller (setuid) has no variables. */
+int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
+                             uint64_t *value);
+
+#endif /* PIRN_SYS_ENVIRONMENT_H */

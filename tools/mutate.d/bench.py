@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""A copy of the tree in which mutants are built and tried."""
+import os
+import shutil
+import subprocess
+import time
+
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src",
+          "tests"]
+
+
+def target_of(model):
+    return model.replace("/", "_")
+
+
+class Bench:
+    def __init__(self, top, tree):
+        self.top = top
+        self.tree = tree
+        self.build = self.tree / "build"
+        self.tree.mkdir(parents=True, exist_ok=True)
+        for part in COPIED:
+            self.copy(part)
+        self.call(["cmake", "--preset", "model", "-G", "Ninja", "-B",
+                   str(self.build), "-DPIRN_TESTS=ON"], check=True)
+
+    def copy(self, part):
+        source, target = self.top / part, self.tree / part
+        if target.is_dir():
+            shutil.rmtree(target)
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy2(source, target)
+
+    def call(self, command, check=False, timeout=None):
+        return subprocess.run(command, cwd=self.tree, check=check,
+                              timeout=timeout, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+
+    def build_models(self, models):
+        targets = [target_of(model) for model in models]
+        return self.call(["cmake", "--build", str(self.build), "-j", "1",
+                          "--target", *targets])
+
+    def run(self, model, seconds):
+        """The first test that fails, "" if none does."""
+        folder = "tests" if model.startswith("engine/") else "src"
+        program = (self.build / folder / os.path.dirname(model) /
+                   target_of(model))
+        try:
+            done = subprocess.run([program], timeout=seconds,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT,
+                                  env=os.environ | {"PIRN_TEST_TIMEOUT_S":
+                                                    str(int(seconds))})
+        except subprocess.TimeoutExpired:
+            return f"{model}, which does not end"
+        if done.returncode == 0:
+            return ""
+        last = [line for line in done.stdout.decode(errors="replace")
+                .splitlines() if line.startswith("[ RUN")]
+        failed = [line for line in done.stdout.decode(errors="replace")
+                  .splitlines() if line.startswith("[  FAILED  ] ")]
+        line = (failed or last or [model])[0]
+        return f"{model} {line.split()[-1]}"
+
+    def time_models(self, models):
+        """{model: the seconds it may take}; all must be clean."""
+        built = self.build_models(models)
+        if built.returncode != 0:
+            raise SystemExit(built.stdout)
+        times = {}
+        for model in models:
+            start = time.monotonic()
+            failure = self.run(model, 600)
+            if failure:
+                raise SystemExit(f"without any change: {failure}")
+            times[model] = 30 + 10 * (time.monotonic() - start)
+        return times
+
+    def killer(self, mutant, models, times):
+        """What notices the mutant; "" if nothing does."""
+        path = self.tree / mutant.path
+        before = path.read_text()
+        path.write_text(mutant.text)
+        try:
+            built = self.build_models(models)
+            if built.returncode != 0:
+                return "the compiler"
+            for model in models:
+                failure = self.run(model, times[model])
+                if failure:
+                    return failure
+            return ""
+        finally:
+            path.write_text(before)
