@@ -97,6 +97,9 @@ static inline void rig_init(struct rig *rig, uint32_t workers)
     rig->rt->home.ops = &rig->ops;
     rig->rt->home.timers = &rig->pool->workers[0]->timers;
     rig->rt->pool = rig->pool;
+    /* Away from the ticks at which a worker looks elsewhere first. */
+    for (uint32_t i = 0; i < workers; i++)
+        rig->pool->workers[i]->tick = 1;
 }
 
 /* All tasks must have ended. */
