@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/rig.c - see rig.h. */
+#define _GNU_SOURCE
 #include "rig.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "sample.h"
 
-enum { RIG_POOLS = 2, RIG_NAME_SIZE = 64 };
+enum { RIG_POOLS = 2, RIG_NAME_SIZE = 96, RIG_ROW_SIZE = 64 };
 
 static struct {
     struct rig pools[RIG_POOLS];
@@ -128,15 +130,27 @@ void rig_each(const char *row, rig_fn *fn, void *arg)
 struct timing {
     const struct rig_row *row;
     uint64_t elapsed_ns;
+    uint64_t cpu_ns;
 };
+
+/* Of all threads: the other pool sleeps meanwhile. */
+static uint64_t process_cpu_ns(void)
+{
+    struct timespec spent;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
 
 static int time_fn(void *arg)
 {
     struct timing *timing = arg;
+    uint64_t begin_cpu_ns = process_cpu_ns();
     uint64_t begin_ns = sample_now_ns();
 
     timing->row->fn(timing->row->arg);
     timing->elapsed_ns = sample_now_ns() - begin_ns;
+    timing->cpu_ns = process_cpu_ns() - begin_cpu_ns;
     return 0;
 }
 
@@ -156,13 +170,16 @@ static void time_once(const struct rig *rig, void *arg)
 {
     const struct rig_row *row = arg;
     struct timing timing = {.row = row};
+    double operations = (double)row->operations;
+    char cpu_name[RIG_ROW_SIZE];
 
     if (row->from_outside)
         (void)time_fn(&timing);
     else
         time_in_fiber(&timing);
-    rig_print(rig, row->name, "ns",
-              (double)timing.elapsed_ns / (double)row->operations);
+    snprintf(cpu_name, sizeof cpu_name, "%s.cpu", row->name);
+    rig_print(rig, row->name, "ns", (double)timing.elapsed_ns / operations);
+    rig_print(rig, cpu_name, "ns", (double)timing.cpu_ns / operations);
 }
 
 void rig_time(const struct rig_row *row)

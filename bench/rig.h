@@ -39,7 +39,8 @@ void rig_each(const char *row, rig_fn *fn, void *arg);
 void rig_print(const struct rig *rig, const char *row, const char *unit,
                double value);
 
-/* A row that is timed as a whole, and printed in ns for each operation. */
+/* A row that is timed as a whole, and printed in ns for each operation: the time
+ * that passed as ROW, the processor time of all threads as ROW.cpu. */
 struct rig_row {
     const char *name;
     uint64_t operations;

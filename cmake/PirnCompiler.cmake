@@ -34,10 +34,11 @@ if(PIRN_DEBUG)
     add_compile_definitions(PIRN_DEBUG)
 endif()
 
-# Small enough to be exhausted: two generation bits, one spin before a lock waits.
+# Small enough to be exhausted: two generation bits, one spin before a lock waits,
+# rings of four.
 if(PIRN_MODEL)
     add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2
-        PIRN__LOCK_SPINS=1)
+        PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4)
     include_directories(${PROJECT_SOURCE_DIR}/tests)
 endif()
 

@@ -39,7 +39,8 @@ static int think(void *arg)
     return 42;
 }
 
-/* Shows that fibers go on meanwhile. */
+/* Shows that fibers go on meanwhile.  It may run at the same time as start(), on
+ * another worker, so *ticks is this fiber's alone until it has ended. */
 static int count_ticks(void *arg)
 {
     int *ticks = arg;
@@ -73,6 +74,7 @@ static int start(void *arg)
     if (rc == 0) {
         rc = pirn_job_join(job, pirn_after_ms(5000), &answer);
         pirn_task_cancel(counter);
+        /* After the join all that the fiber did is seen here. */
         (void)!pirn_task_join(counter, PIRN_NEVER, &outcome);
         pirn_task_unref(counter);
     }

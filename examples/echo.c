@@ -49,7 +49,7 @@ static int self_test(void *address)
 {
     int rc = pirn_go(listen_loop, address);
 
-    return rc < 0 ? rc : self_test_echo();
+    return rc < 0 ? rc : self_test_echo(address);
 }
 
 int main(int argc, char **argv)
@@ -58,7 +58,8 @@ int main(int argc, char **argv)
     int rc;
 
     if (self_test_wanted(argc, argv)) {
-        rc = pirn_run(self_test, (void *)self_test_address());
+        self_test_address(address);
+        rc = pirn_run(self_test, address);
     } else {
         if (argc > 1)
             (void)snprintf(address, sizeof address, "%s", argv[1]);

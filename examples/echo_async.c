@@ -127,7 +127,7 @@ static int self_test(void *address)
 {
     int rc = start_acceptor(address, NULL);
 
-    return rc < 0 ? rc : self_test_echo();
+    return rc < 0 ? rc : self_test_echo(address);
 }
 
 int main(int argc, char **argv)
@@ -136,7 +136,8 @@ int main(int argc, char **argv)
     int rc;
 
     if (self_test_wanted(argc, argv)) {
-        rc = pirn_run(self_test, (void *)self_test_address());
+        self_test_address(address);
+        rc = pirn_run(self_test, address);
     } else {
         if (argc > 1)
             (void)snprintf(address, sizeof address, "%s", argv[1]);

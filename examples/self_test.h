@@ -20,19 +20,17 @@ static inline bool self_test_wanted(int argc, char **argv)
 }
 
 /* An address of this process alone. */
-static inline const char *self_test_address(void)
+static inline void self_test_address(char text[PIRN_ADDR_SIZE])
 {
-    static char text[PIRN_ADDR_SIZE];
     unsigned pid = (unsigned)getpid();
 
-    (void)snprintf(text, sizeof text, "127.%u.%u.%u:7000",
+    (void)snprintf(text, PIRN_ADDR_SIZE, "127.%u.%u.%u:7000",
                    1 + (pid >> 16) % 250, (pid >> 8) % 256, 1 + pid % 250);
-    return text;
 }
 
 /* In a fiber: say something to the echo server at that address, and compare
  * what comes back.  0, or a negative code. */
-static inline int self_test_echo(void)
+static inline int self_test_echo(const char *address)
 {
     static const char words[] = "Echo says what you say.";
     char heard[sizeof words] = "";
@@ -41,8 +39,8 @@ static inline int self_test_echo(void)
     int rc;
 
     /* The server may not listen yet. */
-    while ((rc = pirn_tcp_connect(self_test_address(), NULL, deadline,
-                                  &conn)) == -ECONNREFUSED)
+    while ((rc = pirn_tcp_connect(address, NULL, deadline, &conn)) ==
+           -ECONNREFUSED)
         if ((rc = pirn_sleep(pirn_after_ms(1))) < 0)
             return rc;
     if (rc < 0)

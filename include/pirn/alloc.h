@@ -21,7 +21,8 @@ PIRN_BEGIN_DECLS
  * given up: wakers and handles keep parts of it alive.  The table and `ctx`
  * must live until `done` has been called, which happens exactly once, when the
  * last piece has been given back.  A quarantined fiber is never given back, so
- * after a panic or an abort `done` is not called. */
+ * after a panic or an abort `done` is not called; nor is it when the kernel
+ * refuses to unmap stacks, or when pirn_runtime_new() fails. */
 typedef struct pirn_alloc {
     /* `size` > 0 bytes aligned to `align` (a power of two, at most 4096), or
      * NULL when there is no memory.  The content is undefined. */

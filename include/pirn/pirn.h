@@ -8,6 +8,7 @@
 #include <pirn/runtime.h>
 #include <pirn/fiber.h>
 #include <pirn/task.h>
+#include <pirn/histogram.h>
 #include <pirn/time.h>
 #include <pirn/net.h>
 #include <pirn/io.h>

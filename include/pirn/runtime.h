@@ -151,11 +151,15 @@ PIRN_API PIRN_MUST_CHECK int pirn_runtime_turn(pirn_runtime *rt,
  * outside to do.  Borrowed: never read, write or close it.
  *
  * Thread    any
+ * Errors    -EINVAL  rt is NULL
+ *           -EPERM   the runtime has workers, which drive it
+ *           -1       the runtime has ended
  */
 PIRN_API int pirn_runtime_fd(const pirn_runtime *rt);
 
 /* When the next turn is due even if the descriptor stays silent: PIRN_EXPIRED
- * when tasks are ready now, PIRN_NEVER when only the descriptor matters.
+ * when tasks are ready now, PIRN_NEVER when only the descriptor matters, or when
+ * the runtime has ended.
  *
  * Thread    the one that drives
  */
@@ -320,6 +324,8 @@ PIRN_API void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out);
  *
  * Thread    any
  * Errors    -EINVAL  rt is NULL; advance on a clock that is not paused
+ *           -EPERM   the runtime has workers: only a current-thread runtime has
+ *                    such a clock
  */
 PIRN_API PIRN_MUST_CHECK int pirn_runtime_clock_pause(pirn_runtime *rt);
 PIRN_API PIRN_MUST_CHECK int pirn_runtime_clock_advance(pirn_runtime *rt,

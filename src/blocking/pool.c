@@ -258,7 +258,7 @@ static int start_thread(struct pirn__blocking_pool *pool, struct pirn_job *job)
 
     /* The new thread's reference. */
     pirn__blocking_pool_ref(pool);
-    if (pirn__sys->thread_start("pirn-blocking", run_thread, pool) == 0) {
+    if (pirn__sys->thread_start("pirn-blocking", 0, run_thread, pool) == 0) {
         pirn__lock(&pool->lock);
         pool->promised++;
         pirn__unlock(&pool->lock);

@@ -107,8 +107,8 @@ static void spawn_and_join(void *arg)
 
 /* Goal: a job that is queued while the only thread's idle time ends is run: by
  * that thread, or by a new one. */
-MODEL(pool_idle_thread_ends_against_submit, .preemptions = 3, .timeouts = 2,
-      .stale = 2, .spurious = -1)
+MODEL(pool_idle_thread_ends_against_submit, .preemptions = 2, .timeouts = 2,
+      .stale = 1, .spurious = -1)
 {
     begin();
     spawn_and_join(NULL);
@@ -172,7 +172,7 @@ static void unref_now(void *arg)
 
 /* Goal: a job whose handles go while it runs is freed by whoever is last. */
 MODEL(pool_last_handle_against_the_end_of_the_job, .preemptions = 3,
-      .spurious = -1, .timeouts = -1)
+      .stale = 2, .spurious = -1, .timeouts = -1)
 {
     pirn_job *job;
 
@@ -199,7 +199,7 @@ static void poll_and_drop(void *arg)
 }
 
 /* Goal: two who wait for one job do not use its waker at once. */
-MODEL(pool_two_joiners_of_one_job, .preemptions = 2, .stale = 2,
+MODEL(pool_two_joiners_of_one_job, .preemptions = 2, .stale = 1,
       .spurious = -1, .timeouts = -1)
 {
     pirn_job *job;

@@ -21,8 +21,8 @@ static struct {
     void (*in_idle)(void);   /* called inside the next such wait */
 } world;
 
-static int world_thread_start(const char *name, void (*fn)(void *arg),
-                              void *arg)
+static int world_thread_start(const char *name, size_t stack_size,
+                              void (*fn)(void *arg), void *arg)
 {
     int call = count_up(&world.starts) + 1;
     void (*in_start)(void) = world.in_start;
@@ -34,7 +34,7 @@ static int world_thread_start(const char *name, void (*fn)(void *arg),
     if (world.fails_from != 0 && call >= world.fails_from &&
         (world.fails_until == 0 || call <= world.fails_until))
         return -EAGAIN;
-    return pirn__sys_linux.thread_start(name, fn, arg);
+    return pirn__sys_linux.thread_start(name, stack_size, fn, arg);
 }
 
 static int world_futex_wait(uint32_t *word, uint32_t expected,

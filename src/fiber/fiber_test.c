@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/one_thread.h"
 #include "fiber/fiber.h"
 #include "sys/switch_frame.h"
 
@@ -418,7 +419,7 @@ static int await_panic(void *arg)
 
 static void run_panic_in_a_poll(void *arg)
 {
-    EXPECT_EQ(0, pirn_run(await_panic, arg));
+    EXPECT_EQ(0, run_on_one_thread(await_panic, arg));
 }
 
 /* Goal: where no fiber could be left behind, a panic ends the process with its

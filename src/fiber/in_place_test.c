@@ -114,9 +114,11 @@ TEST(in_place_needs_a_worker)
 
 static struct pirn__sys table;
 
-static int no_thread(const char *name, void (*fn)(void *arg), void *arg)
+static int no_thread(const char *name, size_t stack_size,
+                     void (*fn)(void *arg), void *arg)
 {
     (void)name;
+    (void)stack_size;
     (void)fn;
     (void)arg;
     return -EAGAIN;

@@ -39,6 +39,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "sys/checker.h"
+#include "sys/fork.h"
 #include "sys/sys.h"
 
 enum {
@@ -97,6 +98,11 @@ struct pirn__stack_pool {
  * by leak checkers. */
 static pirn_lock abandoned_lock;
 static pirn_link abandoned = { &abandoned, &abandoned };
+
+__attribute__((constructor)) static void guard_abandoned(void)
+{
+    pirn__fork_guard(&abandoned_lock);
+}
 
 static char *guard_of(const struct pirn__stack_pool *pool, struct place place)
 {
@@ -449,28 +455,36 @@ static void abandon_slab(struct pirn__stack_slab *slab)
     pirn__unlock(&abandoned_lock);
 }
 
-static void free_slabs(struct pirn__stack_pool *pool, pirn_link *list)
+/* True if none stays. */
+static bool free_slabs(struct pirn__stack_pool *pool, pirn_link *list)
 {
+    bool all = true;
     pirn_link *link;
 
     while ((link = pirn__list_pop_head(list)) != NULL) {
         struct pirn__stack_slab *slab = slab_of_link(link);
 
-        if (slab->busy != 0 || !destroy_slab(pool, slab))
-            abandon_slab(slab);
+        if (slab->busy == 0 && destroy_slab(pool, slab))
+            continue;
+        abandon_slab(slab);
+        all = false;
     }
+    return all;
 }
 
-void pirn__stack_pool_free(struct pirn__stack_pool *pool)
+bool pirn__stack_pool_free(struct pirn__stack_pool *pool)
 {
+    bool all;
+
     if (pool == NULL)
-        return;
+        return true;
     pirn__stack_trim(pool, 0);
-    free_slabs(pool, &pool->open);
-    free_slabs(pool, &pool->full);
-    free_slabs(pool, &pool->empty);
+    all = free_slabs(pool, &pool->open);
+    all &= free_slabs(pool, &pool->full);
+    all &= free_slabs(pool, &pool->empty);
     pool->alloc->give(pool->alloc->ctx, pool, sizeof *pool,
                       _Alignof(max_align_t));
+    return all;
 }
 
 int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)

@@ -43,9 +43,10 @@ struct pirn__stack_pool; /* any thread may use it */
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
                          struct pirn__stack_pool **out);
 
-/* Unmap everything that is not in use; slabs with quarantined stacks stay.
- * NULL is fine. */
-void pirn__stack_pool_free(struct pirn__stack_pool *pool);
+/* Unmap everything that is not in use; slabs with quarantined stacks stay, and
+ * those that the kernel refuses to unmap.  True if no memory of the allocator's
+ * stayed with them.  NULL is fine. */
+bool pirn__stack_pool_free(struct pirn__stack_pool *pool);
 
 /* -ENOMEM when memory, or the number of mappings, runs out; *out is then all
  * zero.  What an earlier user left on a stack is still there. */

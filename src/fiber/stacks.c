@@ -69,17 +69,17 @@ int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
     return rc;
 }
 
-static void stacks_free(struct pirn_runtime *rt)
+static bool stacks_free(struct pirn_runtime *rt)
 {
     struct pirn__stacks *stacks = rt->stacks;
+    bool all = true;
 
     if (stacks == NULL)
-        return;
-    for (int i = 0; i < STACKS_CLASSES; i++) {
-        if (stacks->pools[i] != NULL)
-            pirn__stack_pool_free(stacks->pools[i]);
-    }
+        return true;
+    for (int i = 0; i < STACKS_CLASSES; i++)
+        all &= pirn__stack_pool_free(stacks->pools[i]);
     pirn__home_give(&rt->home, stacks, sizeof *stacks);
+    return all;
 }
 
 static void add_pool(struct pirn__stack_pool *pool, pirn_runtime_info *out)

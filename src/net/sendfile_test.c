@@ -29,16 +29,17 @@ struct transfer {
     int peer;
     int file;
     int64_t offset;
+    int64_t begin; /* the offset before the call, for the reader */
     size_t count;
     size_t received;
 };
 
-/* Compare what arrives with the file from `offset` on. */
+/* Compare what arrives with the file from `begin` on. */
 static int receive(void *arg)
 {
     struct transfer *transfer = arg;
     static char buf[128 * 1024], expected[128 * 1024];
-    off_t place = (off_t)transfer->offset;
+    off_t place = (off_t)transfer->begin;
     ssize_t n;
 
     EXPECT_EQ(0, fcntl(transfer->peer, F_SETFL, O_NONBLOCK));
@@ -65,6 +66,7 @@ static int send_and_compare(struct transfer *transfer)
     int rc;
 
     transfer->conn = peer_adopted(&transfer->peer);
+    transfer->begin = transfer->offset;
     EXPECT_EQ(0, pirn_go_with(receive, transfer, NULL, &task));
     EXPECT_EQ(0, pirn_yield());
     rc = pirn_tcp_sendfile(transfer->conn, transfer->file, &transfer->offset,

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "reactor/reactor.h"
+#include "sys/fork.h"
 #include "sys/sys.h"
 #include "task/home.h"
 #include "task/local.h"
@@ -25,6 +26,11 @@ static pirn_link list = {&list, &list};
 /* Written under the lock; read as a hint by who closes a descriptor. */
 static PIRN_ATOMIC(uint32_t) list_count;
 
+__attribute__((constructor)) static void guard_list(void)
+{
+    pirn__fork_guard(&list_lock);
+}
+
 static void add_to_count(uint32_t n)
 {
     /* relaxed: a hint; see pirn__hold_end_all(). */
@@ -39,6 +45,7 @@ static bool is_held_locked(const struct pirn__hold *hold)
 void pirn__hold_init(struct pirn__hold *hold, struct pirn__io *io)
 {
     hold->io = io;
+    hold->home = NULL;
     hold->until_ns = 0;
     pirn__list_init(&hold->link);
     pirn__timer_init(&hold->timer, PIRN_NEVER);
@@ -63,6 +70,7 @@ static uint64_t next_pause_ns(struct pirn__hold *hold)
 
 static void enter_locked(struct pirn__hold *hold)
 {
+    hold->fork_generation = pirn__fork_generation();
     pirn__list_push_tail(&list, &hold->link);
     add_to_count(1);
     /* relaxed: a statistic. */
@@ -70,13 +78,29 @@ static void enter_locked(struct pirn__hold *hold)
     pirn__readiness_mark(&hold->io->readiness, PIRN__READY_HELD);
 }
 
-static void leave_locked(struct pirn__hold *hold)
+/* Begun by an ancestor of this process: what it waits on has no driver here, and
+ * its locks may be held by threads that do not exist. */
+static bool is_inherited_locked(const struct pirn__hold *hold)
 {
+    return hold->fork_generation != pirn__fork_generation();
+}
+
+/* Returns the home of its timer, with a reference, or NULL: the timer may be the
+ * last that keeps it, and homes do not go under a lock. */
+static struct pirn__home *leave_locked(struct pirn__hold *hold)
+{
+    struct pirn__home *home = hold->home;
+
     pirn__list_remove(&hold->link);
     add_to_count(UINT32_MAX);
     hold->until_ns = 0;
+    hold->home = NULL;
     pirn__readiness_unmark(&hold->io->readiness, PIRN__READY_HELD);
+    if (home == NULL || is_inherited_locked(hold))
+        return NULL;
+    pirn__home_ref(home);
     pirn__timer_end(&hold->timer, PIRN__TIMER_ENDED);
+    return home;
 }
 
 static struct pirn__hold *hold_of(void *data)
@@ -123,6 +147,7 @@ static int arm_locked(struct pirn__hold *hold, struct pirn__home *home)
     uint64_t now = pirn__timers_now(home->timers);
 
     pirn__timer_init(&hold->timer, (pirn_deadline){now + next_pause_ns(hold)});
+    hold->home = home;
     return pirn__timer_arm(&hold->timer, home->timers, &cx);
 }
 
@@ -133,8 +158,10 @@ static bool begin_locked(struct pirn__hold *hold, struct pirn__home *home)
     /* Sealing ends a hold, and none begins after it. */
     if (pirn__gate_is_sealed(&hold->io->gate))
         return true;
-    if (home == NULL || home->timers == NULL || arm_locked(hold, home) < 0)
+    if (home == NULL || home->timers == NULL || arm_locked(hold, home) < 0) {
+        hold->home = NULL;
         return false;
+    }
     enter_locked(hold);
     return true;
 }
@@ -209,40 +236,65 @@ static void resume(struct pirn__io *io)
 
 void pirn__hold_end(struct pirn__hold *hold)
 {
+    struct pirn__home *home = NULL;
     bool was_held;
 
     pirn__lock(&list_lock);
     was_held = is_held_locked(hold);
     if (was_held)
-        leave_locked(hold);
+        home = leave_locked(hold);
     pirn__unlock(&list_lock);
     if (was_held)
         resume(hold->io);
+    if (home != NULL)
+        pirn__home_unref(home);
+}
+
+/* A hold that was ended together with others. */
+struct ended {
+    struct pirn__io *io;     /* with a reference */
+    struct pirn__home *home; /* with a reference, or NULL */
+};
+
+/* Up to END_BATCH holds of this process; how many. */
+static int end_some_locked(struct ended *ended)
+{
+    pirn_link *next;
+    int count = 0;
+
+    for (pirn_link *link = list.next_; link != &list && count < END_BATCH;
+         link = next) {
+        struct pirn__hold *hold =
+            PIRN_CONTAINER_OF(link, struct pirn__hold, link);
+
+        next = link->next_;
+        if (is_inherited_locked(hold))
+            continue;
+        /* Held, so it has not been sealed and somebody's handle keeps it. */
+        pirn__io_keep(hold->io);
+        ended[count].io = hold->io;
+        ended[count++].home = leave_locked(hold);
+    }
+    return count;
 }
 
 void pirn__hold_end_all(void)
 {
-    struct pirn__io *ended[END_BATCH];
-    int count = 0;
+    struct ended ended[END_BATCH];
+    int count;
 
     /* relaxed: who misses a hold that begins at this moment leaves it to its
      * timer, a few milliseconds later. */
     if (pirn__load(&list_count, relaxed) == 0)
         return;
     pirn__lock(&list_lock);
-    while (count < END_BATCH && !pirn__list_empty(&list)) {
-        struct pirn__hold *hold =
-            PIRN_CONTAINER_OF(list.next_, struct pirn__hold, link);
-
-        /* Held, so it has not been sealed and somebody's handle keeps it. */
-        pirn__io_keep(hold->io);
-        ended[count++] = hold->io;
-        leave_locked(hold);
-    }
+    count = end_some_locked(ended);
     pirn__unlock(&list_lock);
     for (int i = 0; i < count; i++) {
-        resume(ended[i]);
-        pirn__io_drop(ended[i]);
+        resume(ended[i].io);
+        pirn__io_drop(ended[i].io);
+        if (ended[i].home != NULL)
+            pirn__home_unref(ended[i].home);
     }
 }
 

@@ -21,6 +21,9 @@ struct pirn__hold {
     pirn_link link;      /* list lock; in the list while held */
     struct pirn__io *io; /* constant; outlives the hold */
     pirn_timer timer;    /* list lock */
+    struct pirn__home *home; /* list lock: whose wheel the timer is in, or NULL;
+                                kept by that */
+    uint32_t fork_generation; /* list lock: of the process that began it */
     uint64_t until_ns;   /* list lock: without a timer, when to end; else 0 */
     PIRN_ATOMIC(uint32_t) pause_ms; /* the next one; 0: the shortest */
     PIRN_ATOMIC(uint64_t) count;    /* how often it was held */

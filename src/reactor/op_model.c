@@ -85,6 +85,23 @@ MODEL(op_completion_against_new_waker_and_detach,
     end(pirn_cell_read(&taken));
 }
 
+static void detach_at_once(void *arg)
+{
+    (void)arg;
+    pirn_cell_write(&note, 1);
+    pirn__op_detach(op);
+}
+
+/* Goal: the back end that discards sees what the owner did before it went. */
+MODEL(op_completion_against_detach, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin();
+    explore_thread(complete, NULL);
+    explore_thread(detach_at_once, NULL);
+    explore_join();
+    end(0);
+}
+
 /* Poll, take the waker back, and poll again. */
 static void withdraw_and_wait_again(void *arg)
 {

@@ -52,7 +52,7 @@ struct slot {
 struct pirn__reactor {
     const pirn_alloc *alloc;
     struct pirn__home *home;
-    int epoll_fd; /* constant until shutdown */
+    PIRN_ATOMIC(int) epoll_fd; /* constant until shutdown, then -1 */
     int timer_fd;
     int wake_fd;                        /* lock: -1 from shutdown on */
     PIRN_ATOMIC(uint32_t) wake_pending; /* 1: written, not harvested yet */
@@ -66,13 +66,20 @@ struct pirn__reactor {
     struct pirn__harvest harvest;      /* driver */
 };
 
+/* A thread may come late, when a shutdown could not wait for it. */
+static int epoll_of(const struct pirn__reactor *reactor)
+{
+    /* relaxed: the number is all there is. */
+    return pirn__load(&reactor->epoll_fd, relaxed);
+}
+
 /* Making. */
 
 /* Nobody reads the counter of either, so they are edge-triggered: otherwise
  * they would stay ready for ever after the first time. */
 static int add_own(struct pirn__reactor *reactor, int fd, uint64_t token)
 {
-    return pirn__sys->epoll_add(reactor->epoll_fd, fd, EPOLLIN | EPOLLET,
+    return pirn__sys->epoll_add(epoll_of(reactor), fd, EPOLLIN | EPOLLET,
                                 (void *)(uintptr_t)token);
 }
 
@@ -82,7 +89,7 @@ static int open_descriptors(struct pirn__reactor *reactor)
 
     if (rc < 0)
         return rc;
-    reactor->epoll_fd = rc;
+    pirn__init(&reactor->epoll_fd, rc);
 
     rc = pirn__sys->eventfd();
     if (rc < 0)
@@ -106,7 +113,7 @@ fail_timer_fd:
 fail_wake_fd:
     pirn__sys->close(reactor->wake_fd);
 fail_epoll_fd:
-    pirn__sys->close(reactor->epoll_fd);
+    pirn__sys->close(epoll_of(reactor));
     return rc;
 }
 
@@ -146,7 +153,7 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
 
 int pirn__reactor_fd(const struct pirn__reactor *reactor)
 {
-    return reactor->epoll_fd;
+    return epoll_of(reactor);
 }
 
 struct pirn__home *pirn__reactor_home(const struct pirn__reactor *reactor)
@@ -307,7 +314,7 @@ int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,
 
     if (rc < 0)
         return rc;
-    rc = pirn__sys->epoll_add(reactor->epoll_fd, fd,
+    rc = pirn__sys->epoll_add(epoll_of(reactor), fd,
                               EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI |
                                   EPOLLET,
                               (void *)(uintptr_t)token);
@@ -322,7 +329,7 @@ void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)
      * file this would end. */
     if (reactor->home->fork_generation != pirn__fork_generation())
         return;
-    (void)pirn__sys->epoll_remove(reactor->epoll_fd, fd);
+    (void)pirn__sys->epoll_remove(epoll_of(reactor), fd);
 }
 
 /* Alarms. */
@@ -335,8 +342,7 @@ int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
 
     if (rc < 0)
         return rc;
-    *alarm = (struct pirn__alarm){.fd = rc, .fn = fn};
-    pirn__init(&alarm->armed_ns, UINT64_MAX);
+    *alarm = (struct pirn__alarm){.fd = rc, .fn = fn, .armed_ns = UINT64_MAX};
     pirn__lock(&reactor->lock);
     rc = take_slot_locked(reactor, &alarm->slot);
     if (rc == 0) {
@@ -363,28 +369,28 @@ fail_fd:
 void pirn__alarm_close(struct pirn__reactor *reactor,
                        struct pirn__alarm *alarm)
 {
+    int fd;
+
     pirn__lock(&reactor->lock);
     give_slot_locked(reactor, alarm->slot);
     pirn__unlock(&reactor->lock);
-    (void)pirn__sys->epoll_remove(reactor->epoll_fd, alarm->fd);
-    pirn__sys->close(alarm->fd);
+    /* A thread that comes late must not arm whatever gets the number next. */
+    pirn__lock(&alarm->lock);
+    fd = alarm->fd;
+    alarm->fd = -1;
+    pirn__unlock(&alarm->lock);
+    (void)pirn__sys->epoll_remove(epoll_of(reactor), fd);
+    pirn__sys->close(fd);
 }
 
 void pirn__alarm_arm(struct pirn__alarm *alarm, pirn_deadline deadline)
 {
-    /* relaxed: a guess that the swap below confirms. */
-    uint64_t armed = pirn__load(&alarm->armed_ns, relaxed);
-
-    /* Ends: each failure means that another thread armed it for another time,
-     * and those times only fall until it fires. */
-    do {
-        if (armed <= deadline.ns)
-            return;
-        /* acq_rel [alarm.armed]: acquire [alarm.armed] against the harvest,
-         * after which the kernel's timer is free again. */
-    } while (!pirn__cas_weak(&alarm->armed_ns, &armed, deadline.ns, acq_rel,
-                             relaxed));
-    (void)pirn__sys->timerfd_set(alarm->fd, deadline);
+    pirn__lock(&alarm->lock);
+    if (alarm->fd >= 0 && deadline.ns < alarm->armed_ns) {
+        alarm->armed_ns = deadline.ns;
+        (void)pirn__sys->timerfd_set(alarm->fd, deadline);
+    }
+    pirn__unlock(&alarm->lock);
 }
 
 /* Waiting. */
@@ -461,9 +467,10 @@ static struct target resolve_locked(struct pirn__reactor *reactor,
 
 static void ring_alarm(struct pirn__alarm *alarm)
 {
-    /* acq_rel [alarm.armed]: release [alarm.armed]: from here on it may be
-     * armed again. */
-    (void)pirn__swap(&alarm->armed_ns, UINT64_MAX, acq_rel);
+    /* From here on it may be armed again. */
+    pirn__lock(&alarm->lock);
+    alarm->armed_ns = UINT64_MAX;
+    pirn__unlock(&alarm->lock);
     alarm->fn(alarm);
 }
 
@@ -502,7 +509,7 @@ int pirn__reactor_harvest(struct pirn__reactor *reactor,
     int count;
 
     harvest->woken = false;
-    count = pirn__sys->epoll_wait(reactor->epoll_fd, events,
+    count = pirn__sys->epoll_wait(epoll_of(reactor), events,
                                   PIRN__HARVEST_SIZE, deadline);
     for (int i = 0; i < count; i++)
         harvested += dispatch(reactor, harvest, &events[i]);
@@ -536,6 +543,7 @@ static struct pirn__io *first_bound(struct pirn__reactor *reactor)
 
 static void close_descriptors(struct pirn__reactor *reactor)
 {
+    int epoll_fd = epoll_of(reactor);
     int wake_fd;
 
     pirn__lock(&reactor->lock);
@@ -544,10 +552,12 @@ static void close_descriptors(struct pirn__reactor *reactor)
     pirn__unlock(&reactor->lock);
     if (wake_fd < 0)
         return;
+    /* relaxed: the number is all there is; before the close, after which it may
+     * be another's. */
+    pirn__store(&reactor->epoll_fd, -1, relaxed);
     pirn__sys->close(wake_fd);
     pirn__sys->close(reactor->timer_fd);
-    pirn__sys->close(reactor->epoll_fd);
-    reactor->epoll_fd = -1;
+    pirn__sys->close(epoll_fd);
 }
 
 void pirn__reactor_shutdown(struct pirn__reactor *reactor)

@@ -10,12 +10,12 @@
 #define PIRN_REACTOR_REACTOR_H
 
 #include <pirn/alloc.h>
+#include <pirn/link.h>
 
 #include "base/atomic.h"
 
 struct pirn__reactor;
 struct pirn__home;
-struct pirn__io;
 struct pirn__io;
 
 /* `home` is set into the objects that are made under it. */
@@ -28,11 +28,16 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
  * with 0. */
 int pirn__reactor_poll(struct pirn__reactor *reactor, pirn_deadline deadline);
 
-/* A timer in the set: whoever harvests it calls fn. */
+/* A timer in the set: whoever harvests it calls fn.  The lock makes one step of
+ * what is noted here and what the kernel is told: of two threads that arm it for
+ * different times the earlier must have the last word.  It also orders arming
+ * after the event: who finds it armed still is seen by fn, in whatever he did
+ * before. */
 struct pirn__alarm {
-    int fd;
-    uint32_t slot;
-    PIRN_ATOMIC(uint64_t) armed_ns; /* UINT64_MAX: not armed */
+    pirn_lock lock;
+    int fd;            /* lock: -1 once it is closed */
+    uint64_t armed_ns; /* lock: UINT64_MAX: not armed */
+    uint32_t slot;     /* constant */
     void (*fn)(struct pirn__alarm *alarm);
 };
 
@@ -42,7 +47,7 @@ void pirn__alarm_close(struct pirn__reactor *reactor,
                        struct pirn__alarm *alarm);
 
 /* Arm for a time of the system's clock, unless it is armed for an earlier one
- * or the same.  Any thread. */
+ * or the same.  Nothing once it is closed.  Any thread. */
 void pirn__alarm_arm(struct pirn__alarm *alarm, pirn_deadline deadline);
 
 /* The events of one poll of one thread. */

@@ -23,6 +23,7 @@
 
 #include "base/assert.h"
 #include "reactor/reactor.h"
+#include "sched/histogram.h"
 #include "task/task.h"
 
 bool pirn__runtime_is_mine(const struct pirn_runtime *rt)
@@ -70,7 +71,7 @@ static void submit_here(struct pirn_runtime *rt, struct pirn__task *task,
 {
     struct pirn__task *displaced = rt->lifo;
 
-    if (origin == PIRN__ORIGIN_SPAWN || rt->turn.task == NULL) {
+    if (origin == PIRN__ORIGIN_SPAWN || rt->turn.task == NULL || rt->lifo_off) {
         pirn__queue_push(&rt->ready, &task->cell.link);
         return;
     }
@@ -84,6 +85,7 @@ void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
+    pirn__histograms_stamp(home, task);
     if (pirn__runtime_is_mine(rt)) {
         submit_here(rt, task, origin);
         return;
@@ -109,10 +111,10 @@ static void count_up(pirn__seat_counter *counter)
 static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
 {
     struct pirn__task *task = rt->lifo;
-    /* relaxed: only the seat writes it. */
-    uint64_t polls = pirn__load(&rt->polls, relaxed);
     pirn_slink *link;
 
+    if (rt->until_inbox > 0)
+        rt->until_inbox--;
     *from_lifo = task != NULL && rt->lifo_runs < PIRN__LIFO_RUNS;
     if (*from_lifo) {
         rt->lifo = NULL;
@@ -120,13 +122,29 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
         return task;
     }
     rt->lifo_runs = 0;
-    if (polls % PIRN__INBOX_INTERVAL == 0 || pirn__queue_empty(&rt->ready))
+    if (rt->until_inbox == 0 || pirn__queue_empty(&rt->ready)) {
+        rt->until_inbox = rt->shared_interval;
         pirn__inbox_take(&rt->inbox, &rt->ready);
+    }
     link = pirn__queue_pop(&rt->ready);
     if (link != NULL)
         return pirn__task_of_link(link);
     rt->lifo = NULL;
     return task;
+}
+
+static enum pirn__wake poll_task(struct pirn_runtime *rt,
+                                 struct pirn__task *task)
+{
+    enum pirn__wake wake;
+    uint64_t begun;
+
+    if (rt->histograms == NULL)
+        return pirn__task_run(task, &rt->turn, &rt->cache);
+    begun = pirn__histograms_begin(rt->histograms, task);
+    wake = pirn__task_run(task, &rt->turn, &rt->cache);
+    pirn__histograms_end(rt->histograms, begun);
+    return wake;
 }
 
 static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
@@ -137,8 +155,9 @@ static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
     if (!from_lifo)
         rt->turn.budget = PIRN__COOP_BUDGET;
     count_up(&rt->polls);
-    if (pirn__task_run(task, &rt->turn, &rt->cache) == PIRN__WAKE_NONE)
+    if (poll_task(rt, task) == PIRN__WAKE_NONE)
         return;
+    pirn__histograms_stamp(&rt->home, task);
     if (rt->turn.deferred) {
         count_up(&rt->deferrals);
         pirn__queue_push(&rt->deferred, &task->cell.link);
@@ -158,7 +177,7 @@ static size_t run_ready(struct pirn_runtime *rt)
     local->turn = &rt->turn;
     pirn__no_suspend_begin(local);
     /* A driver that was given up and comes back resumes nobody. */
-    while (polls < PIRN__EVENT_INTERVAL &&
+    while (polls < rt->event_interval &&
            pirn__runtime_phase(rt) != PIRN__PHASE_ABANDONED) {
         struct pirn__task *task = next_task(rt, &from_lifo);
 
@@ -210,13 +229,17 @@ static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)
     pirn_deadline until = PIRN_EXPIRED;
     bool sleeps = wait.ns != 0 && !pirn__driver_has_ready(rt);
 
+    if (sleeps)
+        pirn__hooks_tell(&rt->hooks, rt->hooks.on_park, 0);
     if (sleeps && announce_sleep(rt) && !pirn__driver_has_ready(rt)) {
         until = pirn__driver_next(rt);
         until = until.ns < wait.ns ? until : wait;
     }
     (void)pirn__reactor_poll(rt->home.reactor, until);
-    if (sleeps)
+    if (sleeps) {
         end_sleep(rt);
+        pirn__hooks_tell(&rt->hooks, rt->hooks.on_unpark, 0);
+    }
     count_up(&rt->turns);
 }
 

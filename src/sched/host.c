@@ -99,7 +99,9 @@ int pirn_runtime_fd(const pirn_runtime *rt)
 
 pirn_deadline pirn_runtime_next_deadline(pirn_runtime *rt)
 {
-    if (rt == NULL || rt->pool != NULL)
+    /* The queues of a runtime that ends belong to whoever ends it. */
+    if (rt == NULL || rt->pool != NULL ||
+        pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
         return PIRN_NEVER;
     return pirn__driver_has_ready(rt) ? PIRN_EXPIRED : pirn__driver_next(rt);
 }

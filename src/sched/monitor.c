@@ -2,12 +2,13 @@
 /* src/sched/monitor.c - so that one bad task never freezes the rest.
  *
  * The monitor is an event in the wait set, not a thread: an alarm of a few
- * milliseconds.  A worker that starts to run arms it if it is not armed.
+ * milliseconds.  A worker that has slept and found a task arms it if it is not
+ * armed.
  * Whoever harvests it, an idle worker or, if there is none, a running one at its
  * fairness tick, compares the poll counters.  A worker that runs and has not
- * moved since the last time holds up its LIFO slot, its inbox, its due timers
- * and what is in its ring: those are made reachable, and a sleeper is woken for
- * them.  The alarm is armed again only if somebody has run meanwhile, so an idle
+ * moved since the last time holds up its LIFO slot, its inbox, what has yielded
+ * there, its due timers and what is in its ring: those are made reachable, and a
+ * sleeper is woken for them.  The alarm is armed again only if somebody has run meanwhile, so an idle
  * runtime has no timer.
  */
 #include "base/lock.h"
@@ -19,12 +20,13 @@ enum { MONITOR_PERIOD_NS = 5 * 1000 * 1000 };
 
 void pirn__monitor_arm(struct pirn__pool *pool)
 {
-    /* relaxed: a hint that saves the swap. */
-    if (pirn__load(&pool->monitor_armed, relaxed) != 0)
+    /* seq_cst [monitor.armed]: after the worker has said that it runs; against
+     * an event that disarms it and then looks who runs.  One of the two sees the
+     * other. */
+    if (pirn__load(&pool->monitor_armed, seq_cst) != 0)
         return;
-    /* acq_rel [monitor.armed]: of several workers one arms it; after the event
-     * that disarmed it. */
-    if (pirn__swap(&pool->monitor_armed, 1, acq_rel) != 0)
+    /* seq_cst [monitor.armed]: of several workers one arms it. */
+    if (pirn__swap(&pool->monitor_armed, 1, seq_cst) != 0)
         return;
     pirn__alarm_arm(&pool->monitor,
                     (pirn_deadline){pirn__sys->clock_ns() + MONITOR_PERIOD_NS});
@@ -32,8 +34,8 @@ void pirn__monitor_arm(struct pirn__pool *pool)
 
 static bool is_running(const struct pirn__worker *worker)
 {
-    /* relaxed: a wrong answer costs one look more, or one period. */
-    return pirn__load(&worker->state, relaxed) == PIRN__WORKER_RUNNING;
+    /* seq_cst [worker.state]: after the alarm was disarmed, see above. */
+    return pirn__load(&worker->state, seq_cst) == PIRN__WORKER_RUNNING;
 }
 
 /* Help what waits for a worker that does not move. */
@@ -74,13 +76,13 @@ void pirn__monitor_event(struct pirn__alarm *alarm)
     uint64_t rescued = 0;
     bool running;
 
+    /* seq_cst [monitor.armed]: before the look at who runs. */
+    pirn__store(&pool->monitor_armed, 0, seq_cst);
     pirn__lock(&pool->monitor_lock);
     running = look_at_all_locked(pool, &rescued);
     pirn__unlock(&pool->monitor_lock);
     if (rescued > 0 && self != NULL)
         pirn__count(&self->counters.rescues);
-    /* acq_rel [monitor.armed]: before the next one arms it. */
-    (void)pirn__swap(&pool->monitor_armed, 0, acq_rel);
     if (running)
         pirn__monitor_arm(pool);
     if (rescued > 0)

@@ -96,14 +96,9 @@ static const struct variable variables[VARIABLE_COUNT] = {
     [VARIABLE_HISTOGRAMS] = {"PIRN_HISTOGRAMS", 0, 1},
 };
 
-/* One look at the environment, which remembers the first wrong variable. */
-struct look {
-    const char *wrong; /* or NULL */
-};
-
 /* `value`, unless it is the default `unset`: then what the variable says, if it
- * says anything. */
-static uint64_t or_variable(struct look *look, uint64_t value, uint64_t unset,
+ * says anything.  *wrong becomes the name of the first wrong one. */
+static uint64_t or_variable(const char **wrong, uint64_t value, uint64_t unset,
                             enum variable_index index)
 {
     const struct variable *variable = &variables[index];
@@ -112,32 +107,32 @@ static uint64_t or_variable(struct look *look, uint64_t value, uint64_t unset,
     if (value == unset)
         rc = pirn__environment_number(variable->name, variable->low,
                                       variable->high, &value);
-    if (rc < 0 && look->wrong == NULL)
-        look->wrong = variable->name;
+    if (rc < 0 && *wrong == NULL)
+        *wrong = variable->name;
     return value;
 }
 
 /* The name of a variable that is wrong, or NULL. */
 static const char *apply_environment(pirn_runtime_options *set)
 {
-    struct look look = {NULL};
+    const char *wrong = NULL;
     uint64_t lifo = set->lifo_off ? 0 : 1;
 
-    set->stack_size_bytes = (size_t)or_variable(&look, set->stack_size_bytes,
+    set->stack_size_bytes = (size_t)or_variable(&wrong, set->stack_size_bytes,
                                                 0, VARIABLE_STACK_SIZE);
     set->blocking_threads = (uint32_t)or_variable(
-        &look, set->blocking_threads, 0, VARIABLE_BLOCKING_THREADS);
-    set->workers = (uint32_t)or_variable(&look, set->workers,
+        &wrong, set->blocking_threads, 0, VARIABLE_BLOCKING_THREADS);
+    set->workers = (uint32_t)or_variable(&wrong, set->workers,
                                          PIRN_WORKERS_AUTO, VARIABLE_WORKERS);
-    set->seed = or_variable(&look, set->seed, 0, VARIABLE_SEED);
-    set->shared_interval = (uint32_t)or_variable(&look, set->shared_interval, 0,
+    set->seed = or_variable(&wrong, set->seed, 0, VARIABLE_SEED);
+    set->shared_interval = (uint32_t)or_variable(&wrong, set->shared_interval, 0,
                                                  VARIABLE_SHARED_INTERVAL);
-    set->event_interval = (uint32_t)or_variable(&look, set->event_interval, 0,
+    set->event_interval = (uint32_t)or_variable(&wrong, set->event_interval, 0,
                                                 VARIABLE_EVENT_INTERVAL);
-    set->lifo_off = or_variable(&look, lifo, 1, VARIABLE_LIFO) == 0;
+    set->lifo_off = or_variable(&wrong, lifo, 1, VARIABLE_LIFO) == 0;
     set->histograms =
-        or_variable(&look, set->histograms, 0, VARIABLE_HISTOGRAMS) != 0;
-    return look.wrong;
+        or_variable(&wrong, set->histograms, 0, VARIABLE_HISTOGRAMS) != 0;
+    return wrong;
 }
 
 static const char *resolve_workers(pirn_runtime_options *set, bool was_auto)

@@ -115,20 +115,29 @@ static void wait_by_name(struct pirn__worker *worker, bool in_set)
         (void)pirn__sys->read(fds[0].fd, &count, sizeof count);
 }
 
+/* Apart, while nobody is in the set any more: the last one may have looked for
+ * us before we could be woken by name. */
+static bool is_left_alone(const struct pirn__pool *pool, bool in_set)
+{
+    return !in_set && pirn__idle_sleepers(&pool->idle) == 0;
+}
+
 bool pirn__pinned_sleep(struct pirn__worker *worker, bool searching)
 {
     struct pirn__pool *pool = worker->pool;
     bool in_set = choose_place(worker, searching);
 
-    /* seq_cst [worker.named_sleep]: before the last look at the queues. */
+    /* seq_cst [worker.named_sleep]: before the last look at the queues, and at
+     * the sleepers. */
     pirn__store(&worker->named_sleep, 1, seq_cst);
-    if (!pool->tasks->has_some(worker) && !pirn__pool_is_stopped(pool))
+    if (!pool->tasks->has_some(worker) && !is_left_alone(pool, in_set) &&
+        !pirn__pool_is_stopped(pool))
         wait_by_name(worker, in_set);
     /* relaxed: a waker that still sees 1 only writes once too often. */
     pirn__store(&worker->named_sleep, 0, relaxed);
-    if (in_set)
-        (void)pirn__idle_leave_sleep(&pool->idle);
-    else
+    if (in_set && pirn__idle_leave_sleep(&pool->idle))
+        pirn__pinned_nudge(pool);
+    if (!in_set)
         /* relaxed: whoever still counts on us only wakes once too often. */
         pirn__sub(&pool->pinned_apart, 1, relaxed);
     return in_set;

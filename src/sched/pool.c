@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "sched/histogram.h"
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -38,12 +39,23 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->timers.earlier = pirn__worker_earlier;
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
     pirn__init(&worker->own_fd, -1);
+    worker->until_shared = rt->shared_interval;
+    worker->until_events = rt->event_interval;
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
     if (rc < 0)
         return rc;
     rc = pirn__alarm_open(rt->home.reactor, &worker->alarm, pirn__worker_alarm);
     if (rc < 0)
-        pirn__harvest_deinit(&worker->harvest, &rt->alloc);
+        goto fail_harvest;
+    if (!rt->home.stamps)
+        return 0;
+    worker->histograms = pirn__histograms_new(&rt->alloc);
+    if (worker->histograms != NULL)
+        return 0;
+    rc = -ENOMEM;
+    pirn__alarm_close(rt->home.reactor, &worker->alarm);
+fail_harvest:
+    pirn__harvest_deinit(&worker->harvest, &rt->alloc);
     return rc;
 }
 
@@ -83,6 +95,7 @@ static void worker_free(struct pirn__pool *pool, struct pirn__worker *worker)
 
     if (worker->own_fd.v_ >= 0)
         pirn__sys->close(worker->own_fd.v_);
+    pirn__histograms_free(worker->histograms, alloc);
     pirn__harvest_deinit(&worker->harvest, alloc);
     alloc->give(alloc->ctx, cell, sizeof *cell, _Alignof(struct worker_cell));
 }
@@ -124,6 +137,7 @@ int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
     pool->rt = rt;
     pool->tasks = &pirn__stealable_ops;
     pool->count = workers;
+    pool->lifo_off = rt->lifo_off;
     rc = pirn__alarm_open(rt->home.reactor, &pool->monitor,
                           pirn__monitor_event);
     if (rc < 0)
@@ -177,26 +191,27 @@ static void worker_thread(void *arg)
     struct pirn__pool *pool = worker->pool;
     const struct pirn_runtime *rt = pool->rt;
 
-    if (rt->on_thread_start != NULL)
-        rt->on_thread_start(rt->hook_arg, worker->index);
+    pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_start, worker->index);
     pirn__worker_run(worker);
-    if (rt->on_thread_stop != NULL)
-        rt->on_thread_stop(rt->hook_arg, worker->index);
+    pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_stop, worker->index);
     thread_ended(pool);
 }
 
 int pirn__pool_start_thread(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
-    char name[16];
+    const struct pirn_runtime *rt = pool->rt;
+    char name[PIRN__WORKER_NAME_SIZE + 4];
     int rc;
 
-    snprintf(name, sizeof name, "pirn-worker-%u", worker->index % 1000);
+    snprintf(name, sizeof name, "%s-%u", rt->worker_name,
+             worker->index % 1000);
     /* The thread keeps the memory, also when it never comes back. */
     pirn__home_ref(&pool->rt->home);
     /* relaxed: published by the start of the thread. */
     pirn__add(&pool->running, 1, relaxed);
-    rc = pirn__sys->thread_start(name, worker_thread, worker);
+    rc = pirn__sys->thread_start(name, rt->worker_stack_size_bytes,
+                                 worker_thread, worker);
     if (rc < 0) {
         /* relaxed: the thread was never there. */
         pirn__sub(&pool->running, 1, relaxed);
@@ -205,14 +220,34 @@ int pirn__pool_start_thread(struct pirn__worker *worker)
     return rc;
 }
 
+/* Of a start that failed, nothing is left when it returns: neither a hook nor
+ * a thread that would give the memory back later. */
+static void end_threads(struct pirn__pool *pool, uint32_t refs)
+{
+    struct pirn__home *home = &pool->rt->home;
+    uint32_t now;
+
+    pirn__pool_stop(pool);
+    (void)pirn__pool_wait_stopped(pool, PIRN_NEVER);
+    /* Ends: they are on their last lines.  acquire [home.refs]: as for the last
+     * reference. */
+    while ((now = pirn__load(&home->refs, acquire)) != refs) {
+        pirn_deadline soon = {pirn__sys->clock_ns() + 1000000};
+
+        (void)pirn__sys->futex_wait(&home->refs.v_, now, soon);
+    }
+}
+
 int pirn__pool_start(struct pirn__pool *pool)
 {
+    /* relaxed: nobody else has one yet. */
+    uint32_t refs = pirn__load(&pool->rt->home.refs, relaxed);
+
     for (uint32_t i = 0; i < pool->count; i++) {
         int rc = pirn__pool_start_thread(pool->workers[i]);
 
         if (rc < 0) {
-            pirn__pool_stop(pool);
-            (void)pirn__pool_wait_stopped(pool, PIRN_NEVER);
+            end_threads(pool, refs);
             return rc;
         }
     }
@@ -267,8 +302,14 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
 {
     struct pirn__pool *pool = pirn__runtime_of(home)->pool;
     struct pirn__worker *worker = pirn__worker_here(pool);
-    bool visible = pool->tasks->push(pool, worker, task, origin);
+    bool visible;
 
+    /* Nobody runs it here, and the descriptor would wake a worker of the
+     * parent. */
+    if (pirn__home_is_forked(home))
+        return;
+    pirn__histograms_stamp(home, task);
+    visible = pool->tasks->push(pool, worker, task, origin);
     /* Between tasks it is part of a batch, which the worker shares itself. */
     if (visible && (worker == NULL || worker->turn.task != NULL))
         pirn__pool_wake_one(pool);
@@ -284,15 +325,22 @@ void pirn__pool_wake(struct pirn__home *home)
     pirn__sys->futex_wake(&rt->nudge.v_, INT32_MAX);
 }
 
+/* What it waits for wakes it, also at the end of the runtime. */
 void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
                      pirn_deadline deadline)
 {
-    struct pirn_runtime *rt = pirn__runtime_of(home);
+    (void)home;
+    pirn__parker_park(parker, pirn__deadline_to_system(deadline));
+}
 
-    /* Among the waiters, so that shutdown can wake us. */
+/* For a block_on, which shutdown ends before what it waits for. */
+static void park_while_open(struct pirn_runtime *rt,
+                            struct pirn__parker *parker, pirn_deadline deadline)
+{
     pirn__seat_enter_waiters(&rt->seat, parker);
+    /* Now shutdown finds us, if we do not find it. */
     if (pirn__runtime_phase(rt) == PIRN__PHASE_OPEN)
-        pirn__parker_park(parker, deadline);
+        pirn__parker_park(parker, pirn__deadline_to_system(deadline));
     pirn__seat_leave_waiters(&rt->seat, parker);
 }
 
@@ -316,10 +364,11 @@ int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
         else if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
             rc = PIRN_ESHUTDOWN;
         else
-            pirn__pool_park(&rt->home, parker, deadline);
+            park_while_open(rt, parker, deadline);
     }
     if (rc < 0)
         pirn_future_drop(future);
+    pirn__parker_reset(parker);
     pirn_waker_drop(waker);
     return rc;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sched/runtime.c - making a runtime, its references, its facts. */
 #include "sched/runtime.h"
-#include "sched/worker.h"
-#include "sys/cpu.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,19 +9,12 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "reactor/reactor.h"
+#include "sched/histogram.h"
+#include "sched/worker.h"
 #include "sys/fork.h"
 #include "sys/heap.h"
 #include "sys/sys.h"
 #include "task/task.h"
-
-enum {
-    RUNTIME_STACK_SIZE = 64 * 1024,
-    RUNTIME_STACK_SIZE_MIN = 16 * 1024,
-    RUNTIME_STACK_SIZE_MAX = 1 << 30,
-    RUNTIME_BLOCKING_THREADS = 64,
-    RUNTIME_BLOCKING_THREADS_MAX = 4096,
-    RUNTIME_BLOCKING_QUEUE = 1024,
-};
 
 static const struct pirn__stacks_ops *stacks_ops;
 
@@ -91,23 +82,6 @@ static const struct pirn__home_ops pool_home_ops = {
     .free = pirn__runtime_free,
 };
 
-static int check_options(const pirn_runtime_options *options)
-{
-    const pirn_alloc *alloc = options->alloc;
-    size_t stack = options->stack_size_bytes;
-
-    if (alloc != NULL && (alloc->take == NULL || alloc->give == NULL))
-        return -EINVAL;
-    if (stack != 0 &&
-        (stack < RUNTIME_STACK_SIZE_MIN || stack > RUNTIME_STACK_SIZE_MAX))
-        return -EINVAL;
-    if (options->workers != PIRN_WORKERS_AUTO &&
-        options->workers > PIRN__HOME_LIMIT)
-        return -EINVAL;
-    return options->blocking_threads > RUNTIME_BLOCKING_THREADS_MAX ? -EINVAL
-                                                                    : 0;
-}
-
 /* The cells are all back, after shutdown: they no longer keep the memory. */
 static void cells_are_back(void *owner)
 {
@@ -123,31 +97,40 @@ static void fill_home(struct pirn_runtime *rt,
     home->alloc = &rt->alloc;
     home->runtime = rt;
     home->timers = &rt->timers;
-    home->blocking_threads = options->blocking_threads != 0
-                                 ? options->blocking_threads
-                                 : RUNTIME_BLOCKING_THREADS;
-    home->blocking_queue = options->blocking_queue != 0
-                               ? options->blocking_queue
-                               : RUNTIME_BLOCKING_QUEUE;
+    home->blocking_threads = options->blocking_threads;
+    home->blocking_queue = options->blocking_queue;
+    home->stamps = options->histograms;
+    home->ended = options->on_task_end != NULL
+                      ? pirn__hooks_task_ended
+                      : NULL;
     home->fork_generation = pirn__fork_generation();
     pirn__list_init(&home->participants);
     /* Two: all handles together, and the cells. */
     pirn__init(&home->refs, 2);
 }
 
+/* What its workers do, or its driver. */
+static void fill_workers(struct pirn_runtime *rt,
+                         const pirn_runtime_options *options)
+{
+    strncpy(rt->worker_name, options->worker_name, sizeof rt->worker_name - 1);
+    rt->worker_stack_size_bytes = options->worker_stack_size_bytes;
+    rt->shared_interval = options->shared_interval;
+    rt->event_interval = options->event_interval;
+    rt->until_inbox = options->shared_interval;
+    rt->lifo_off = options->lifo_off;
+}
+
 static void fill_runtime(struct pirn_runtime *rt,
                          const pirn_runtime_options *options)
 {
     fill_home(rt, options);
-    rt->stack_size_bytes = options->stack_size_bytes != 0
-                               ? options->stack_size_bytes
-                               : RUNTIME_STACK_SIZE;
+    rt->stack_size_bytes = options->stack_size_bytes;
     rt->overflow_report = options->overflow_report;
     rt->on_failure = options->on_failure;
     rt->on_failure_arg = options->on_failure_arg;
-    rt->on_thread_start = options->on_thread_start;
-    rt->on_thread_stop = options->on_thread_stop;
-    rt->hook_arg = options->hook_arg;
+    pirn__hooks_init(&rt->hooks, options);
+    fill_workers(rt, options);
     rt->seed = options->seed != 0 ? options->seed : pirn__sys->random();
     rt->turn.home = &rt->home;
     rt->turn.timers = &rt->timers;
@@ -163,11 +146,8 @@ static void fill_runtime(struct pirn_runtime *rt,
 /* Make a pool of so many workers, not started. */
 static int make_pool(struct pirn_runtime *rt, uint32_t workers)
 {
-    int rc;
+    int rc = pirn__pool_new(rt, workers, &rt->pool);
 
-    if (workers == PIRN_WORKERS_AUTO)
-        workers = pirn__cpu_workers().count;
-    rc = pirn__pool_new(rt, workers, &rt->pool);
     if (rc < 0)
         return rc;
     rt->home.ops = &pool_home_ops;
@@ -175,51 +155,75 @@ static int make_pool(struct pirn_runtime *rt, uint32_t workers)
     return 0;
 }
 
-int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
+/* Make what runs the tasks: a pool, or the records of the driver. */
+static int make_runner(struct pirn_runtime *rt, uint32_t workers)
 {
-    static const pirn_runtime_options defaults;
-    const pirn_alloc *alloc;
-    struct pirn_runtime *rt;
+    if (workers > 0)
+        return make_pool(rt, workers);
+    if (!rt->home.stamps)
+        return 0;
+    rt->histograms = pirn__histograms_new(&rt->alloc);
+    return rt->histograms != NULL ? 0 : -ENOMEM;
+}
+
+/* Made, but no thread of its own runs yet. */
+static int make_runtime(const struct pirn__options *options,
+                        struct pirn_runtime **out)
+{
+    const pirn_alloc *alloc = options->set.alloc;
+    struct pirn_runtime *rt =
+        alloc->take(alloc->ctx, sizeof *rt, _Alignof(struct pirn_runtime));
     int rc;
 
-    if (out == NULL)
-        return -EINVAL;
-    *out = NULL;
-    if (options == NULL)
-        options = &defaults;
-    rc = check_options(options);
-    if (rc < 0)
-        return rc;
-    alloc = options->alloc != NULL ? options->alloc : &pirn__alloc_malloc;
-    rt = alloc->take(alloc->ctx, sizeof *rt, _Alignof(struct pirn_runtime));
     if (rt == NULL)
         return -ENOMEM;
     memset(rt, 0, sizeof *rt);
     rt->alloc = *alloc;
-    fill_runtime(rt, options);
+    rt->workers_source = options->workers_source;
+    fill_runtime(rt, &options->set);
     rc = pirn__reactor_new(&rt->alloc, &rt->home, &rt->home.reactor);
-    if (rc < 0) {
-        alloc->give(alloc->ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
-        return rc;
-    }
-    rc = options->workers == 0 ? 0 : make_pool(rt, options->workers);
+    if (rc < 0)
+        goto fail_memory;
+    rc = make_runner(rt, options->set.workers);
     if (rc < 0)
         goto fail_reactor;
-    if (stacks_ops != NULL)
-        stacks_ops->begin(rt);
-    rc = rt->pool == NULL ? 0 : pirn__pool_start(rt->pool);
-    if (rc < 0) {
-        pirn_runtime_unref(rt);
-        return rc;
-    }
     *out = rt;
     return 0;
 
 fail_reactor:
     pirn__reactor_shutdown(rt->home.reactor);
     pirn__reactor_free(rt->home.reactor);
+fail_memory:
     alloc->give(alloc->ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
     return rc;
+}
+
+int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
+{
+    struct pirn__options resolved;
+    struct pirn_runtime *rt;
+    int rc;
+
+    if (out == NULL)
+        return -EINVAL;
+    *out = NULL;
+    rc = pirn__options_resolve(options, &resolved, NULL);
+    if (rc < 0)
+        return rc;
+    rc = make_runtime(&resolved, &rt);
+    if (rc < 0)
+        return rc;
+    if (stacks_ops != NULL)
+        stacks_ops->begin(rt);
+    rc = rt->pool == NULL ? 0 : pirn__pool_start(rt->pool);
+    if (rc < 0) {
+        /* Nobody was given the runtime, so nobody is told of its end. */
+        rt->alloc.done = NULL;
+        pirn_runtime_unref(rt);
+        return rc;
+    }
+    *out = rt;
+    return 0;
 }
 
 void pirn__runtime_end_stacks(struct pirn_runtime *rt)
@@ -260,14 +264,16 @@ void pirn__runtime_free(struct pirn__home *home)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
     pirn_alloc alloc = rt->alloc;
+    bool all = true;
 
     if (stacks_ops != NULL)
-        stacks_ops->free(rt);
+        all = stacks_ops->free(rt);
     if (rt->pool != NULL)
         pirn__pool_free(rt->pool);
+    pirn__histograms_free(rt->histograms, &alloc);
     pirn__reactor_free(home->reactor);
     alloc.give(alloc.ctx, rt, sizeof *rt, _Alignof(struct pirn_runtime));
-    if (alloc.done != NULL)
+    if (all && alloc.done != NULL)
         alloc.done(alloc.ctx);
 }
 
@@ -280,6 +286,7 @@ static uint64_t read_counter(const pirn__counter *counter)
 static void add_pool_info(struct pirn__pool *pool, pirn_runtime_info *out)
 {
     out->workers = pool->count;
+    out->injected = pirn__injection_len(&pool->injection);
     for (uint32_t i = 0; i < pool->count; i++) {
         struct pirn__worker *worker = pool->workers[i];
         const struct pirn__worker_counters *counters = &worker->counters;
@@ -315,6 +322,7 @@ int pirn_runtime_get_worker(pirn_runtime *rt, uint32_t index,
         .yields = read_counter(&counters->yields),
         .rescues = read_counter(&counters->rescues),
         .queued = pirn__ring_len(&worker->ring),
+        .inbox = read_counter(&worker->inbox_len),
     };
     return 0;
 }
@@ -347,29 +355,42 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     out->task_bytes = slabs.bytes;
     out->backend = "epoll";
     out->guards = "";
+    out->workers_source = rt->workers_source;
     if (rt->pool != NULL)
         add_pool_info(rt->pool, out);
     if (stacks_ops != NULL)
         stacks_ops->info(rt, out);
 }
 
-int pirn_runtime_clock_pause(pirn_runtime *rt)
+/* The clock is that of the one wheel of a current-thread runtime. */
+static int may_set_clock(const pirn_runtime *rt)
 {
     if (rt == NULL)
         return -EINVAL;
-    pirn__timers_pause(&rt->timers);
-    return 0;
+    return rt->pool != NULL ? -EPERM : 0;
+}
+
+int pirn_runtime_clock_pause(pirn_runtime *rt)
+{
+    int rc = may_set_clock(rt);
+
+    if (rc == 0)
+        pirn__timers_pause(&rt->timers);
+    return rc;
 }
 
 int pirn_runtime_clock_advance(pirn_runtime *rt, uint64_t ns)
 {
-    return rt == NULL ? -EINVAL : pirn__timers_advance(&rt->timers, ns);
+    int rc = may_set_clock(rt);
+
+    return rc == 0 ? pirn__timers_advance(&rt->timers, ns) : rc;
 }
 
 int pirn_runtime_clock_resume(pirn_runtime *rt)
 {
-    if (rt == NULL)
-        return -EINVAL;
-    pirn__timers_resume(&rt->timers);
-    return 0;
+    int rc = may_set_clock(rt);
+
+    if (rc == 0)
+        pirn__timers_resume(&rt->timers);
+    return rc;
 }

@@ -18,7 +18,9 @@
 #include <pirn/runtime.h>
 
 #include "base/slab.h"
+#include "sched/hooks.h"
 #include "sched/inbox.h"
+#include "sched/options.h"
 #include "sched/seat.h"
 #include "task/group.h"
 #include "task/home.h"
@@ -28,6 +30,7 @@
 
 enum {
     PIRN__LIFO_RUNS = 3,      /* runs in a row from the LIFO slot */
+    /* Unless the options say otherwise; also how many timers fire in a row. */
     PIRN__EVENT_INTERVAL = 128, /* polls between two looks for events */
     PIRN__INBOX_INTERVAL = 31,  /* polls between two looks at the inbox */
 };
@@ -68,9 +71,13 @@ struct pirn_runtime {
     struct pirn__timers timers; /* without a pool */
     struct pirn__pool *pool;    /* constant; NULL: the host drives */
     uint64_t seed;              /* constant */
-    void (*on_thread_start)(void *arg, uint32_t worker);
-    void (*on_thread_stop)(void *arg, uint32_t worker);
-    void *hook_arg;
+    struct pirn__hooks hooks;
+    char worker_name[PIRN__WORKER_NAME_SIZE]; /* constant, as all up to here */
+    const char *workers_source;
+    size_t worker_stack_size_bytes; /* 0: the system's default */
+    uint32_t shared_interval; /* polls between two looks at what others put */
+    uint32_t event_interval;  /* polls between two looks for events */
+    bool lifo_off;
     PIRN_ATOMIC(uint32_t) nudge; /* counts what a shutdown may wait for */
 
     /* Any thread. */
@@ -85,7 +92,9 @@ struct pirn_runtime {
     struct pirn__queue deferred; /* run again after the next look for events */
     struct pirn__task *lifo;
     uint32_t lifo_runs;
+    uint32_t until_inbox; /* polls until it looks there */
     struct pirn__turn turn;
+    struct pirn__histograms *histograms; /* NULL: does not measure */
     pirn__seat_counter polls;
     pirn__seat_counter turns;
     pirn__seat_counter deferrals;
@@ -162,7 +171,8 @@ void pirn__shutdown_finish_abandoned(struct pirn_runtime *rt);
 struct pirn__stacks_ops {
     void (*begin)(struct pirn_runtime *rt); /* a runtime was made */
     void (*end)(struct pirn_runtime *rt);   /* it was shut down */
-    void (*free)(struct pirn_runtime *rt);  /* its memory goes */
+    /* Its memory goes; false if some of the allocator's cannot be given back. */
+    bool (*free)(struct pirn_runtime *rt);
     void (*info)(struct pirn_runtime *rt, pirn_runtime_info *out);
 };
 void pirn__runtime_set_stacks_ops(const struct pirn__stacks_ops *ops);

@@ -107,7 +107,7 @@ static bool is_past(pirn_deadline deadline)
 /* An expired deadline still lets what was cancelled run once: so many turns. */
 static uint64_t last_turns(struct pirn_runtime *rt)
 {
-    return 2 + 2 * pirn__root_read(rt).live / PIRN__EVENT_INTERVAL;
+    return 2 + 2 * pirn__root_read(rt).live / rt->event_interval;
 }
 
 /* Drive until all is over; false at the deadline. */
@@ -351,8 +351,37 @@ static bool drain_pool(struct pirn_runtime *rt, pirn_deadline deadline)
     }
 }
 
-/* A task that was idle when it was aborted is dropped by a worker; one that is
- * on a worker that does not come back is left. */
+static void count_if_idle(struct pirn__task *task, void *arg)
+{
+    uint64_t *count = arg;
+
+    *count += !is_running(task);
+}
+
+/* Drop what the workers have left.  Ends: a popped task is only dropped, and one
+ * that is in no queue yet is on its way there, for its spawner or waker was just
+ * about to put it.  A pinned one may stand behind a worker that does not come
+ * back; so the wait has an end of its own. */
+static void reap(struct pirn_runtime *rt)
+{
+    pirn_deadline end = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+
+    for (;;) {
+        pirn_deadline soon = {pirn__sys->clock_ns() + 1000000};
+        /* acquire [runtime.nudge]: as in drain_pool(). */
+        uint32_t nudge = pirn__load(&rt->nudge, acquire);
+        uint64_t idle = 0;
+
+        pirn__pool_drain_stuck(rt->pool);
+        pirn__root_visit(rt, count_if_idle, &idle);
+        if (idle == 0 || is_past(end))
+            return;
+        (void)pirn__sys->futex_wait(&rt->nudge.v_, nudge, soon);
+    }
+}
+
+/* A task that was idle when it was aborted is dropped by a worker, or by us; one
+ * that is on a worker that does not come back is left. */
 static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
 {
     pirn_deadline grace = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
@@ -362,9 +391,20 @@ static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
     set_phase(rt, PIRN__PHASE_ABORTING);
     pirn__root_visit(rt, abort_task, NULL);
     pirn__pool_stop(rt->pool);
-    if (!pirn__pool_wait_stopped(rt->pool, grace))
-        pirn__pool_drain_stuck(rt->pool);
+    (void)pirn__pool_wait_stopped(rt->pool, grace);
+    reap(rt);
     pirn__root_visit(rt, note_if_running, report);
+}
+
+/* When nothing is left to run; false if a worker is in a hook, or in what a
+ * waker does, and does not come back. */
+static bool stop_pool(struct pirn_runtime *rt, pirn_deadline deadline)
+{
+    pirn_deadline moment = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+
+    pirn__pool_stop(rt->pool);
+    return pirn__pool_wait_stopped(rt->pool, deadline.ns > moment.ns ? deadline
+                                                                     : moment);
 }
 
 static void run_down_pool(struct pirn_runtime *rt, pirn_deadline deadline)
@@ -372,13 +412,9 @@ static void run_down_pool(struct pirn_runtime *rt, pirn_deadline deadline)
     pirn_report *report = &rt->report;
 
     pirn__seat_wake_waiters(&rt->seat);
-    report->in_time = drain_pool(rt, deadline);
-    if (!report->in_time) {
+    report->in_time = drain_pool(rt, deadline) && stop_pool(rt, deadline);
+    if (!report->in_time)
         abort_pool(rt, report);
-    } else {
-        pirn__pool_stop(rt->pool);
-        (void)pirn__pool_wait_stopped(rt->pool, PIRN_NEVER);
-    }
     pirn__pool_close_alarms(rt->pool);
     release(rt, report);
 }

@@ -78,6 +78,7 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     }
     if (out != NULL)
         *out = (pirn_task *)task;
+    pirn__hooks_task_spawned(&rt->hooks, task);
     home->ops->submit(home, task, PIRN__ORIGIN_SPAWN);
     return 0;
 }

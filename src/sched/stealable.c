@@ -19,24 +19,27 @@
 #include "sched/worker.h"
 #include "task/task.h"
 
-enum { STEALABLE_LIFO_RUNS = 3, STEALABLE_BATCH = 64 };
+enum {
+    STEALABLE_LIFO_RUNS = 3,
+    STEALABLE_BATCH = 64,
+    STEALABLE_INBOX_INTERVAL = 31, /* runs between two looks at the inbox */
+};
 
 /* The ring, or when it is full half of it and the task to everybody. */
 static void push_ring(struct pirn__worker *worker, pirn_slink *link)
 {
     struct pirn__queue half = {0};
+    uint64_t count = 1;
 
-    /* Ends: either there is room now, because a thief made it, or half is
-     * taken out and the task goes with it. */
-    while (!pirn__ring_push(&worker->ring, link)) {
-        if (!pirn__ring_overflow(&worker->ring, &half))
-            continue;
-        pirn__count(&worker->counters.overflows);
-        pirn__queue_push(&half, link);
-        pirn__injection_push_all(&worker->pool->injection, &half,
-                                 PIRN__RING_SIZE / 2 + 1);
+    if (pirn__ring_push(&worker->ring, link))
         return;
-    }
+    /* While a thief copies, nothing more can be taken out; he makes room, but
+     * may have been preempted. */
+    if (pirn__ring_overflow(&worker->ring, &half))
+        count += PIRN__RING_SIZE / 2;
+    pirn__count(&worker->counters.overflows);
+    pirn__queue_push(&half, link);
+    pirn__injection_push_all(&worker->pool->injection, &half, count);
 }
 
 /* Swap the slot's content; NULL empties it. */
@@ -50,13 +53,22 @@ static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
 static bool push_here(struct pirn__worker *worker, pirn_slink *link,
                       enum pirn__origin origin)
 {
-    if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL) {
+    if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL &&
+        !worker->pool->lifo_off) {
         link = swap_lifo(worker, link);
         if (link == NULL)
             return false;
     }
     push_ring(worker, link);
     return true;
+}
+
+static void push_inbox(struct pirn__worker *owner, pirn_slink *link)
+{
+    /* relaxed: a statistic.  Before the push, so that it is never less than what
+     * a taker takes away. */
+    pirn__add(&owner->inbox_len, 1, relaxed);
+    pirn__inbox_push(&owner->inbox, link);
 }
 
 static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
@@ -75,19 +87,34 @@ static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
         pirn__injection_push(&pool->injection, link);
         return true;
     }
-    pirn__inbox_push(&pool->workers[pirn__state_home(state)]->inbox, link);
+    push_inbox(pool->workers[pirn__state_home(state)], link);
     return true;
 }
 
-/* Move an inbox to our own queues and return its first. */
+/* Take the whole inbox of a worker, whose count of it follows; how many. */
+static uint64_t take_inbox(struct pirn__worker *owner,
+                           struct pirn__queue *taken)
+{
+    uint64_t count = 0;
+
+    if (!pirn__inbox_take(&owner->inbox, taken))
+        return 0;
+    for (pirn_slink *link = taken->head; link != NULL; link = link->next_)
+        count++;
+    /* relaxed: a statistic; the push that added came before the take. */
+    pirn__sub(&owner->inbox_len, count, relaxed);
+    return count;
+}
+
+/* Move the inbox of a worker to our own queues and return its first. */
 static pirn_slink *open_inbox(struct pirn__worker *worker,
-                              struct pirn__inbox *inbox)
+                              struct pirn__worker *owner)
 {
     struct pirn__queue taken = {0};
     pirn_slink *first;
     pirn_slink *link;
 
-    if (!pirn__inbox_take(inbox, &taken))
+    if (take_inbox(owner, &taken) == 0)
         return NULL;
     first = pirn__queue_pop(&taken);
     while ((link = pirn__queue_pop(&taken)) != NULL)
@@ -108,11 +135,36 @@ static struct pirn__task *task_of(pirn_slink *link)
     return link == NULL ? NULL : pirn__task_of_link(link);
 }
 
-static struct pirn__task *stealable_pop(struct pirn__worker *worker)
+/* A ring that is never empty must not hold up what others have woken: every so
+ * often the inbox comes first. */
+static pirn_slink *pop_overdue(struct pirn__worker *worker)
+{
+    if (worker->tick % STEALABLE_INBOX_INTERVAL != 0)
+        return NULL;
+    return open_inbox(worker, worker);
+}
+
+/* The ring and the pinned tasks, turn about, so that neither waits for the
+ * other. */
+static pirn_slink *pop_in_turn(struct pirn__worker *worker)
 {
     pirn_slink *link = NULL;
 
-    if (worker->lifo_runs < STEALABLE_LIFO_RUNS) {
+    worker->pinned_first = !worker->pinned_first;
+    if (worker->pinned_first)
+        link = pirn__pinned_pop(worker);
+    if (link == NULL)
+        link = pirn__ring_pop(&worker->ring);
+    if (link == NULL)
+        link = pirn__pinned_pop(worker);
+    return link;
+}
+
+static struct pirn__task *stealable_pop(struct pirn__worker *worker)
+{
+    pirn_slink *link = pop_overdue(worker);
+
+    if (link == NULL && worker->lifo_runs < STEALABLE_LIFO_RUNS) {
         link = pop_lifo(worker);
         if (link != NULL) {
             worker->lifo_runs++;
@@ -121,15 +173,10 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
         }
     }
     worker->lifo_runs = 0;
-    /* Turn about with the ring, so that neither waits for the other. */
-    if (worker->tick % 2 == 0)
-        link = pirn__pinned_pop(worker);
     if (link == NULL)
-        link = pirn__ring_pop(&worker->ring);
+        link = pop_in_turn(worker);
     if (link == NULL)
-        link = pirn__pinned_pop(worker);
-    if (link == NULL)
-        link = open_inbox(worker, &worker->inbox);
+        link = open_inbox(worker, worker);
     if (link == NULL)
         link = pop_lifo(worker);
     return task_of(link);
@@ -167,7 +214,7 @@ static struct pirn__task *stealable_steal(struct pirn__worker *worker)
             continue;
         link = pirn__ring_steal(&victim->ring, &worker->ring);
         if (link == NULL)
-            link = open_inbox(worker, &victim->inbox);
+            link = open_inbox(worker, victim);
     }
     if (link != NULL)
         pirn__count(&worker->counters.steals);
@@ -198,9 +245,10 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     uint64_t count = 0;
     pirn_slink *next;
 
+    (void)take_inbox(stuck, &taken);
     if (link != NULL)
         pirn__queue_push(&taken, link);
-    pirn__inbox_take(&stuck->inbox, &taken);
+    pirn__inbox_take(&stuck->deferred, &taken);
     for (link = taken.head; link != NULL; link = next) {
         next = link->next_;
         count++;

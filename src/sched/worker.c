@@ -17,12 +17,11 @@
 #include <errno.h>
 
 #include "base/assert.h"
+#include "sched/histogram.h"
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
 #include "task/task.h"
-
-enum { WORKER_SHARED_INTERVAL = 61 };
 
 struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
 {
@@ -46,8 +45,9 @@ void pirn__pool_wake_one(struct pirn__pool *pool)
 
 bool pirn__pool_is_stopped(struct pirn__pool *pool)
 {
-    /* acquire [pool.stop]: sees what shutdown did before. */
-    return pirn__load(&pool->stop, acquire) != 0;
+    /* seq_cst [pool.stop]: sees what shutdown did before; after a worker with
+     * pinned tasks has said that it sleeps. */
+    return pirn__load(&pool->stop, seq_cst) != 0;
 }
 
 static void set_state(struct pirn__worker *worker,
@@ -70,9 +70,10 @@ static void share_batch(struct pirn__worker *worker)
 
 static void put_back(struct pirn__worker *worker, struct pirn__task *task)
 {
+    pirn__histograms_stamp(&worker->pool->rt->home, task);
     if (worker->turn.deferred) {
         pirn__count(&worker->counters.yields);
-        pirn__queue_push(&worker->deferred, &task->cell.link);
+        pirn__inbox_push(&worker->deferred, &task->cell.link);
         return;
     }
     worker->turn.task = NULL;
@@ -86,17 +87,22 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
 static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
 {
     const struct pirn__local *local = pirn__local();
+    uint64_t begun = 0;
     enum pirn__wake wake;
 
     /* A task woken by the one before shares its budget. */
     if (worker->lifo_runs == 0)
         worker->turn.budget = PIRN__COOP_BUDGET;
     pirn__count(&worker->counters.polls);
+    if (worker->histograms != NULL)
+        begun = pirn__histograms_begin(worker->histograms, task);
     wake = pirn__task_run(task, &worker->turn, &worker->cache);
     if (local->worker != worker) {
         pirn__task_submit(task, wake);
         return false;
     }
+    if (worker->histograms != NULL)
+        pirn__histograms_end(worker->histograms, begun);
     if (wake == PIRN__WAKE_SUBMIT)
         put_back(worker, task);
     worker->turn.task = NULL;
@@ -134,9 +140,11 @@ int pirn__worker_hand_off(struct pirn__local *local)
 /* Those that yielded may run again. */
 static void release_deferred(struct pirn__worker *worker)
 {
+    struct pirn__queue ready = {0};
     pirn_slink *link;
 
-    while ((link = pirn__queue_pop(&worker->deferred)) != NULL)
+    pirn__inbox_take(&worker->deferred, &ready);
+    while ((link = pirn__queue_pop(&ready)) != NULL)
         (void)worker->pool->tasks->push(worker->pool, worker,
                                         pirn__task_of_link(link),
                                         PIRN__ORIGIN_WAKE);
@@ -150,11 +158,16 @@ static void fire_timers(struct pirn__worker *worker)
 }
 
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
- * The wakes of a stop were not claimed. */
+ * The wake of a stop was not claimed, and is passed on at once: we may be about
+ * to run a task that does not come back. */
 static void take_wake(struct pirn__worker *worker)
 {
-    if (!worker->harvest.woken || pirn__pool_is_stopped(worker->pool))
+    if (!worker->harvest.woken)
         return;
+    if (pirn__pool_is_stopped(worker->pool)) {
+        pirn__reactor_wake(worker->pool->rt->home.reactor);
+        return;
+    }
     if (worker->searching) {
         /* One search is enough for both. */
         (void)pirn__idle_stop_search(&worker->pool->idle);
@@ -168,7 +181,8 @@ static void look_for_events(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    if (pirn__idle_sleepers(&pool->idle) == 0) {
+    /* A worker that comes back late finds no set any more. */
+    if (pirn__idle_sleepers(&pool->idle) == 0 && !pirn__pool_is_stopped(pool)) {
         (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
                                     PIRN_EXPIRED);
         take_wake(worker);
@@ -178,10 +192,13 @@ static void look_for_events(struct pirn__worker *worker)
     share_batch(worker);
 }
 
-/* Something to run was found: no longer a searcher, and the last one sees to
- * it that the next pair of hands comes. */
+/* Something to run was found: now the monitor has somebody to watch.  No longer
+ * a searcher, and the last one sees to it that the next pair of hands comes. */
 static void found_work(struct pirn__worker *worker)
 {
+    if (worker->rested)
+        pirn__monitor_arm(worker->pool);
+    worker->rested = false;
     if (!worker->searching)
         return;
     worker->searching = false;
@@ -196,12 +213,15 @@ static struct pirn__task *next_own(struct pirn__worker *worker)
     struct pirn__task *task = NULL;
 
     worker->tick++;
-    if (worker->tick % WORKER_SHARED_INTERVAL == 0) {
+    if (--worker->until_shared == 0) {
+        worker->until_shared = worker->pool->rt->shared_interval;
         task = tasks->pop_shared(worker);
         worker->lifo_runs = task != NULL ? 0 : worker->lifo_runs;
     }
-    if (worker->tick % PIRN__EVENT_INTERVAL == 0)
+    if (--worker->until_events == 0) {
+        worker->until_events = worker->pool->rt->event_interval;
         look_for_events(worker);
+    }
     if (task == NULL)
         task = tasks->pop(worker);
     if (task == NULL) {
@@ -266,11 +286,28 @@ static void sleep_by_name(struct pirn__worker *worker, bool searching)
                                     &worker->harvest, PIRN_EXPIRED);
 }
 
+/* A hook may take its time: nobody counts on our search meanwhile.  What comes
+ * without a wake therefore is found by the look before the sleep. */
+static void tell_park(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    const struct pirn__hooks *hooks = &pool->rt->hooks;
+
+    if (hooks->on_park == NULL)
+        return;
+    if (worker->searching)
+        (void)pirn__idle_stop_search(&pool->idle);
+    worker->searching = false;
+    pirn__hooks_tell(hooks, hooks->on_park, worker->index);
+}
+
 static void sleep_until_event(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
-    bool searching = worker->searching;
+    bool searching;
 
+    tell_park(worker);
+    searching = worker->searching;
     worker->harvest.woken = false;
     worker->searching = false;
     set_state(worker, PIRN__WORKER_SLEEPING);
@@ -283,8 +320,10 @@ static void sleep_until_event(struct pirn__worker *worker)
         sleep_in_set(worker, searching);
     take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
+    pirn__hooks_tell(&pool->rt->hooks, pool->rt->hooks.on_unpark,
+                     worker->index);
     share_batch(worker);
-    pirn__monitor_arm(pool);
+    worker->rested = true;
 }
 
 /* Find something, or sleep; the loop looks again. */
@@ -319,6 +358,9 @@ void pirn__worker_earlier(struct pirn__timers *timers)
     struct pirn__worker *worker =
         PIRN_CONTAINER_OF(timers, struct pirn__worker, timers);
 
+    /* The timer descriptor would wake a worker of the parent. */
+    if (pirn__home_is_forked(timers->home))
+        return;
     /* seq_cst [worker.state]: after the deadline was published; against a
      * worker that says it sleeps and then looks at its wheel. */
     if (pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING)
@@ -364,7 +406,7 @@ void pirn__worker_run(struct pirn__worker *worker)
     local->turn = &worker->turn;
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
-    pirn__monitor_arm(pool);
+    worker->rested = true;
     while (!pirn__pool_is_stopped(pool)) {
         struct pirn__task *task = next_own(worker);
 

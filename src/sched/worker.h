@@ -24,6 +24,7 @@
 #include "time/timers.h"
 
 struct pirn_runtime;
+struct pirn__histograms;
 struct pirn__pool;
 
 enum pirn__worker_state {
@@ -50,23 +51,30 @@ struct pirn__worker {
     struct pirn__pool *pool; /* constant */
     uint32_t index;          /* constant */
     struct pirn__group *group; /* constant: its shard of the root group */
+    struct pirn__histograms *histograms; /* constant; NULL: does not measure */
 
     /* Owner. */
     struct pirn__turn turn;
     struct pirn__slab_cache cache;
     struct pirn__harvest harvest;
     struct pirn__queue pinned_ready; /* taken from `pinned` */
-    struct pirn__queue deferred; /* after the next look for events */
     struct pirn__prng prng;
     uint32_t lifo_runs;
     uint32_t tick;
+    uint32_t until_shared; /* ticks until it looks at the shared queue */
+    uint32_t until_events; /* ticks until it looks for events */
     bool searching;
+    bool rested; /* has slept and not found a task since */
+    bool pinned_first; /* before the ring, next time */
 
     /* Shared. */
     PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */
     PIRN_ATOMIC(pirn_slink *) lifo;
     struct pirn__ring ring;
     struct pirn__inbox inbox;
+    pirn__counter inbox_len; /* adjusted by whoever pushes or takes */
+    struct pirn__inbox deferred; /* pushed by the owner: after its next look for
+                                    events */
     struct pirn__inbox pinned; /* tasks that only this worker runs */
     PIRN_ATOMIC(int) own_fd;   /* to wake it by name; -1 without pinned tasks */
     PIRN_ATOMIC(uint32_t) named_sleep; /* 1: asleep, to be woken by name */
@@ -87,6 +95,7 @@ struct pirn__pool {
     PIRN_ATOMIC(uint32_t) monitor_armed;
     PIRN_ATOMIC(uint32_t) pinned_apart; /* workers that sleep outside the set */
     pirn_lock monitor_lock;
+    bool lifo_off;                 /* constant: nothing goes to a LIFO slot */
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
     PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
     struct pirn__worker *reaper; /* a core without a thread, for shutdown */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "sys/fork.h"
 
 enum { FAULT_STACK_SIZE = 64 * 1024, FAULT_SIGNALS = 2 };
 
@@ -106,8 +107,9 @@ static void stack_release(void *base)
     munmap(base, FAULT_STACK_SIZE);
 }
 
-__attribute__((constructor)) static void make_stack_key(void)
+__attribute__((constructor)) static void prepare_process(void)
 {
+    pirn__fork_guard(&lock);
     have_stack_key = pthread_key_create(&stack_key, stack_release) == 0;
 }
 

@@ -3,11 +3,16 @@
 #ifndef PIRN_SYS_FORK_H
 #define PIRN_SYS_FORK_H
 
-#include <pirn/base.h>
+#include <pirn/link.h>
 
 /* A number that differs from what the parent process reads, for each fork(2)
  * on the way down.  A runtime that remembers another number belongs to an
  * ancestor.  One load; any thread.  A bare clone(2) is not seen. */
 uint32_t pirn__fork_generation(void);
+
+/* Have `lock`, which belongs to the process and not to a runtime, free in every
+ * child: nobody is inside while the process forks.  From a constructor, for a
+ * few; they are never held together. */
+void pirn__fork_guard(pirn_lock *lock);
 
 #endif /* PIRN_SYS_FORK_H */

@@ -41,8 +41,8 @@ uint64_t pirn__linux_random(void);
 int pirn__linux_futex_wait(uint32_t *word, uint32_t expected,
                            pirn_deadline deadline);
 void pirn__linux_futex_wake(uint32_t *word, int count);
-int pirn__linux_thread_start(const char *name, void (*fn)(void *arg),
-                             void *arg);
+int pirn__linux_thread_start(const char *name, size_t stack_size,
+                             void (*fn)(void *arg), void *arg);
 
 /* linux_memory.c */
 size_t pirn__linux_page_size(void);

@@ -103,8 +103,8 @@ TEST(linux_thread_start_prepares_the_thread)
 
     pirn__init(&seen.done, 0);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
-    EXPECT_EQ(0, pirn__sys->thread_start("a-name-longer-than-that", report,
-                                         &value));
+    EXPECT_EQ(0, pirn__sys->thread_start("a-name-longer-than-that", 0,
+                                         report, &value));
     pthread_sigmask(SIG_SETMASK, NULL, &after);
     wait_until_seen(77);
     EXPECT(!pthread_equal(pthread_self(), seen.thread));

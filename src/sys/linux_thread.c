@@ -23,7 +23,7 @@
 #include "sys/linux.h"
 
 /* The C libraries differ in their defaults (8 MiB, 128 KiB); ours is never
- * smaller than this. */
+ * smaller than this, unless the caller says so. */
 enum { STACK_MIN_BYTES = 256 * 1024, NAME_MAX_BYTES = 15 };
 
 /* What a new thread needs to know.  It stands on the starter's stack until the
@@ -109,18 +109,27 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-static int make_attributes(pthread_attr_t *attributes)
+static size_t default_stack_size(const pthread_attr_t *attributes)
 {
-    size_t stack_size = 0;
+    size_t size = 0;
+
+    pthread_attr_getstacksize(attributes, &size);
+    return size < STACK_MIN_BYTES ? STACK_MIN_BYTES : size;
+}
+
+static int make_attributes(pthread_attr_t *attributes, size_t stack_size)
+{
     int error = pthread_attr_init(attributes);
 
     if (error != 0)
         return -error;
+    if (stack_size == 0)
+        stack_size = default_stack_size(attributes);
     pthread_attr_setdetachstate(attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_getstacksize(attributes, &stack_size);
-    if (stack_size < STACK_MIN_BYTES)
-        pthread_attr_setstacksize(attributes, STACK_MIN_BYTES);
-    return 0;
+    error = pthread_attr_setstacksize(attributes, stack_size);
+    if (error != 0)
+        pthread_attr_destroy(attributes);
+    return -error;
 }
 
 /* Everything but faults: the kernel kills a thread that blocks its own, past
@@ -135,13 +144,14 @@ static void fill_blocked(sigset_t *set)
         sigdelset(set, faults[i]);
 }
 
-int pirn__linux_thread_start(const char *name, void (*fn)(void *arg), void *arg)
+int pirn__linux_thread_start(const char *name, size_t stack_size,
+                             void (*fn)(void *arg), void *arg)
 {
     struct start start = { .fn = fn, .arg = arg };
     pthread_attr_t attributes;
     sigset_t blocked, before;
     pthread_t thread;
-    int error = make_attributes(&attributes);
+    int error = make_attributes(&attributes, stack_size);
 
     if (error < 0)
         return error;

@@ -32,8 +32,10 @@ struct pirn__sys {
                       pirn_deadline deadline);
     void (*futex_wake)(uint32_t *word, int count);
     /* Start a detached thread with all signals blocked but those of its own
-     * faults; `name` is cut at 15 bytes. */
-    int (*thread_start)(const char *name, void (*fn)(void *arg), void *arg);
+     * faults; `name` is cut at 15 bytes.  Stack size 0: the C library's, at
+     * least 256 KiB. */
+    int (*thread_start)(const char *name, size_t stack_size,
+                        void (*fn)(void *arg), void *arg);
 
     /* Memory; sizes are multiples of the page size. */
     size_t (*page_size)(void);

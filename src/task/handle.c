@@ -75,6 +75,8 @@ static bool has_future_of(struct pirn__task *task, size_t size)
 
     if (pirn__task_has_join_slot(task))
         cell += sizeof(pirn_waker);
+    if (pirn__task_home(task)->stamps)
+        cell += sizeof(uint64_t);
     cell += PIRN__SLAB_UNIT - 1;
     return pirn__cell_size(&task->cell) == cell - cell % PIRN__SLAB_UNIT;
 }

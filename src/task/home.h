@@ -73,6 +73,10 @@ struct pirn__home {
     pirn_runtime *runtime;
     struct pirn__timers *timers;
     struct pirn__reactor *reactor;
+    /* Called when a task has ended, before anybody knows; NULL: nobody asks. */
+    void (*ended)(struct pirn__home *home, struct pirn__task *task,
+                  int outcome);
+    bool stamps; /* constant: cells have room for the time of queueing */
     uint32_t blocking_threads; /* limits of the blocking pool */
     uint32_t blocking_queue;
     uint32_t fork_generation; /* differs from the process's in a child */

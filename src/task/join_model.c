@@ -89,7 +89,7 @@ static void join_and_change_waker(void *arg)
 
 /* Goal: at each moment one side owns the waker: it is woken or dropped once,
  * while the waiter changes it and then gives up. */
-MODEL(join_waker_is_replaced_and_withdrawn, .preemptions = 3, .stale = 3)
+MODEL(join_waker_is_replaced_and_withdrawn, .preemptions = 3, .stale = 2)
 {
     begin();
     explore_thread(run, NULL);
@@ -122,7 +122,7 @@ static void join_and_take(void *arg)
 }
 
 /* Goal: who has joined may read what the task left, and takes it once. */
-MODEL(join_then_take_the_output, .preemptions = 3, .stale = 3)
+MODEL(join_then_take_the_output, .preemptions = 3, .stale = 2)
 {
     begin();
     explore_thread(run, NULL);
@@ -173,7 +173,7 @@ static void join_beside_another(void *arg)
 }
 
 /* Goal: two waiters do not use the slot at once. */
-MODEL(join_second_waiter_is_refused_or_alone, .preemptions = 3, .stale = 2)
+MODEL(join_second_waiter_is_refused_or_alone, .preemptions = 2, .stale = 2)
 {
     begin();
     (void)pirn_task_ref(handle);

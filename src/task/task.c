@@ -43,6 +43,8 @@ static size_t cell_size(const struct pirn__task_plan *plan)
 {
     size_t size = sizeof(struct pirn__task) + plan->size;
 
+    if (plan->home->stamps)
+        size += sizeof(uint64_t);
     return plan->handle ? size + sizeof(pirn_waker) : size;
 }
 
@@ -51,6 +53,15 @@ pirn_waker *pirn__task_join_slot(struct pirn__task *task)
     size_t size = pirn__cell_size(&task->cell);
 
     return (pirn_waker *)(void *)((char *)task + size - sizeof(pirn_waker));
+}
+
+uint64_t *pirn__task_stamp(struct pirn__task *task)
+{
+    size_t size = pirn__cell_size(&task->cell) - sizeof(uint64_t);
+
+    if (pirn__task_has_join_slot(task))
+        size -= sizeof(pirn_waker);
+    return (uint64_t *)(void *)((char *)task + size);
 }
 
 struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
@@ -171,12 +182,15 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
 {
     pirn__state *state = pirn__task_state(task);
     bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
+    struct pirn__home *home = turn->home;
     uint64_t word;
 
     if (ready && !joinable) {
         pirn_future_discard(pirn__task_future(task));
         ready = false;
     }
+    if (home->ended != NULL)
+        home->ended(home, task, outcome);
     pirn__group_leave(task->group, task, outcome);
     task->group = NULL;
     task->u.outcome = outcome;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* src/task/task.h - the task cell.
  *
- *     | header, 64 bytes | the future, in place | join slot, if any |
+ *     | header, 64 bytes | the future, in place | stamp, if any | join slot,
+ *     if any |
  *
  * Who may touch what:
  *   cell.word   everybody, through state.h
- *   cell.link   whoever made the task QUEUED, then the queue, then the popper
+ *   cell.link, stamp   whoever made the task QUEUED, then the queue, then the
+ *               popper
  *   ops, info   constant
  *   group, siblings   guarded by the group's lock until settlement
  *   outcome     written by the settler before COMPLETE, constant afterwards
@@ -134,6 +136,10 @@ static inline bool pirn__task_has_join_slot(struct pirn__task *task)
     return (pirn__state_peek(pirn__task_state(task)) & PIRN__JOIN_STATE) != 0;
 }
 pirn_waker *pirn__task_join_slot(struct pirn__task *task);
+
+/* When it was queued last, in a cell of a home that has stamps; whoever owns the
+ * link owns the stamp. */
+uint64_t *pirn__task_stamp(struct pirn__task *task);
 
 /* A waker of the task that takes a reference. */
 pirn_waker pirn__task_waker(struct pirn__task *task);

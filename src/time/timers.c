@@ -104,6 +104,11 @@ enum pirn__timer_state pirn__timer_state(const pirn_timer *timer)
     return (enum pirn__timer_state)pirn__load(&timer->state_, acquire);
 }
 
+static bool has_ended(const pirn_timer *timer)
+{
+    return pirn__timer_state(timer) >= PIRN__TIMER_ENDED;
+}
+
 void pirn__timer_init(pirn_timer *timer, pirn_deadline deadline)
 {
     *timer = (pirn_timer){.when_ns_ = deadline.ns};
@@ -232,23 +237,37 @@ void pirn__timer_stop(pirn_timer *timer)
     pirn__unlock(&timers->lock);
 }
 
-void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
+/* Out of its wheel for good.  True if it was the last one of a dead wheel. */
+static bool leave_for_good(pirn_timer *timer, struct pirn__timers *timers,
+                           enum pirn__timer_state how, pirn_waker *waker)
 {
-    struct pirn__timers *timers = owner_of(timer);
-    pirn_waker old;
     bool last;
 
-    if (timers == NULL || pirn__timer_state(timer) >= PIRN__TIMER_ENDED) {
-        set_state(timer, how);
-        return;
-    }
     pirn__lock(&timers->lock);
     leave_locked(timers, timer);
     set_state(timer, how);
-    old = take_waker(timer);
+    *waker = take_waker(timer);
     timers->users--;
     last = timers->dead && timers->users == 0;
     pirn__unlock(&timers->lock);
+    return last;
+}
+
+void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
+{
+    struct pirn__timers *timers;
+    pirn_waker old = {0};
+    bool last = false;
+
+    /* A reset or cancel that has found the wheel is done with it before we no
+     * longer keep it. */
+    pirn__lock(&timer->lock_);
+    timers = owner_of(timer);
+    if (timers == NULL || has_ended(timer))
+        set_state(timer, how);
+    else
+        last = leave_for_good(timer, timers, how, &old);
+    pirn__unlock(&timer->lock_);
     pirn_waker_drop(old);
     /* The reference that shutdown took for those who came late. */
     if (last && timers->home != NULL)
@@ -292,30 +311,14 @@ int pirn__timer_rearm(pirn_timer *timer, struct pirn__timers *timers,
     return rc;
 }
 
-/* True if the entry was IDLE and got its new time, or is now CANCELLED. */
-static bool change_idle(pirn_timer *timer, pirn_deadline deadline, bool cancel)
+/* Under the entry's lock.  True if the owner must be told; it is kept until
+ * then, for once the locks are free the entry may fire and end. */
+static bool reset_in_wheel(pirn_timer *timer, struct pirn__timers *timers,
+                           pirn_deadline deadline)
 {
-    bool idle;
-
-    pirn__lock(&timer->lock_);
-    idle = owner_of(timer) == NULL;
-    if (idle && cancel)
-        set_state(timer, PIRN__TIMER_CANCELLED);
-    else if (idle)
-        timer->when_ns_ = deadline.ns;
-    pirn__unlock(&timer->lock_);
-    return idle;
-}
-
-void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
-{
-    struct pirn__timers *timers;
     enum pirn__timer_state state;
-    struct pirn__home *home = NULL;
+    bool earlier = false;
 
-    if (change_idle(timer, deadline, false))
-        return;
-    timers = owner_of(timer);
     pirn__lock(&timers->lock);
     state = pirn__timer_state(timer);
     /* One that has fired stays so on a dead wheel, where nothing would fire it
@@ -324,29 +327,42 @@ void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
         (state == PIRN__TIMER_FIRED && !timers->dead)) {
         leave_locked(timers, timer);
         timer->when_ns_ = deadline.ns;
-        if (enter_locked(timers, timer))
-            home = timers->home;
+        earlier = enter_locked(timers, timer);
     }
-    /* Once the lock is free the entry may fire and end, and with it what keeps
-     * the home. */
-    if (home != NULL)
-        pirn__home_ref(home);
+    if (earlier && timers->home != NULL)
+        pirn__home_ref(timers->home);
     pirn__unlock(&timers->lock);
-    if (home == NULL)
-        return;
-    home->ops->wake(home);
-    pirn__home_unref(home);
+    return earlier;
 }
 
-void pirn__timer_cancel(pirn_timer *timer)
+void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
 {
     struct pirn__timers *timers;
+    struct pirn__home *home;
+    bool earlier = false;
+
+    pirn__lock(&timer->lock_);
+    timers = owner_of(timer);
+    if (timers == NULL)
+        timer->when_ns_ = deadline.ns;
+    else if (!has_ended(timer))
+        earlier = reset_in_wheel(timer, timers, deadline);
+    pirn__unlock(&timer->lock_);
+    if (!earlier)
+        return;
+    home = timers->home;
+    tell_owner(timers);
+    if (home != NULL)
+        pirn__home_unref(home);
+}
+
+/* Under the entry's lock: CANCELLED, and its waker to be woken. */
+static pirn_waker cancel_in_wheel(pirn_timer *timer,
+                                  struct pirn__timers *timers)
+{
     enum pirn__timer_state state;
     pirn_waker waker = {0};
 
-    if (change_idle(timer, PIRN_NEVER, true))
-        return;
-    timers = owner_of(timer);
     pirn__lock(&timers->lock);
     state = pirn__timer_state(timer);
     if (state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED) {
@@ -355,6 +371,23 @@ void pirn__timer_cancel(pirn_timer *timer)
         waker = pirn_waker_clone(&timer->waker_);
     }
     pirn__unlock(&timers->lock);
+    return waker;
+}
+
+void pirn__timer_cancel(pirn_timer *timer)
+{
+    pirn_waker waker = {0};
+    struct pirn__timers *timers;
+
+    pirn__lock(&timer->lock_);
+    timers = owner_of(timer);
+    if (!has_ended(timer)) {
+        if (timers == NULL)
+            set_state(timer, PIRN__TIMER_CANCELLED);
+        else
+            waker = cancel_in_wheel(timer, timers);
+    }
+    pirn__unlock(&timer->lock_);
     pirn_waker_wake(waker);
 }
 

@@ -11,9 +11,12 @@
  *     |             |--cancel--> CANCELLED -------------------^
  *     '--cancel-----'--the runtime ends--> DEAD --------------^
  *
- * IDLE is left under the entry's own lock, which settles a first arming against
- * a reset or cancel from another thread; all else changes under the lock of its
- * wheel.  `owner_` is set once, by the first arming, and stays.
+ * IDLE is left, and ENDED entered, under the entry's own lock.  Reset and cancel
+ * from another thread hold it all the time, so that they find the entry before,
+ * in, or after its wheel; a wheel that they have found stays until they are done,
+ * for an entry that has not ended keeps it.  All else changes under the lock of
+ * the wheel.  `owner_` is set by the first arming and stays; only the entry of a
+ * fiber, which nobody else resets, changes it when the fiber has moved.
  */
 #ifndef PIRN_TIME_TIMERS_H
 #define PIRN_TIME_TIMERS_H

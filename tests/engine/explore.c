@@ -239,6 +239,7 @@ static void set_time(uint64_t ns)
         x.now_ns = ns;
     /* Whoever reads the clock depends on it. */
     x.sleeping = 0;
+    explore_sys_fire_timers();
 }
 
 bool explore_times_out(uint64_t until_ns)
@@ -249,8 +250,8 @@ bool explore_times_out(uint64_t until_ns)
     return true;
 }
 
-/* Let the earliest wait with a time end; false if there is none. */
-static bool pass_time(void)
+/* The thread whose wait ends first, if it does before `limit_ns`. */
+static struct thread *first_to_time_out(uint64_t limit_ns)
 {
     struct thread *first = NULL;
 
@@ -258,15 +259,28 @@ static bool pass_time(void)
         struct thread *thread = &x.threads[i];
 
         if (thread->block == EXPLORE_BLOCK_WAIT &&
-            thread->until_ns != UINT64_MAX &&
-            (first == NULL || thread->until_ns < first->until_ns))
+            thread->until_ns < limit_ns) {
             first = thread;
+            limit_ns = thread->until_ns;
+        }
     }
-    if (first == NULL)
+    return first;
+}
+
+/* Let the earliest wait end, or the earliest timer fire; false if there is
+ * none. */
+static bool pass_time(void)
+{
+    uint64_t timer_ns = explore_sys_next_timer();
+    struct thread *first = first_to_time_out(timer_ns);
+
+    if (x.options.frozen || (first == NULL && timer_ns == UINT64_MAX))
         return false;
-    set_time(first->until_ns);
-    first->block = EXPLORE_RUNNABLE;
-    first->timed_out = true;
+    set_time(first != NULL ? first->until_ns : timer_ns);
+    if (first != NULL) {
+        first->block = EXPLORE_RUNNABLE;
+        first->timed_out = true;
+    }
     return true;
 }
 
@@ -392,9 +406,12 @@ static unsigned pick_thread(void)
     const struct choice *choice;
     unsigned taken;
 
-    if (!any_runnable() && !pass_time())
-        explore_fail(EXPLORE_DEADLOCK, "nobody can go on",
-                     x.threads[x.self].op.place);
+    /* Ends: each round takes a wait or a timer away. */
+    while (!any_runnable()) {
+        if (!pass_time())
+            explore_fail(EXPLORE_DEADLOCK, "nobody can go on",
+                         x.threads[x.self].op.place);
+    }
     list_threads(&fresh);
     if (fresh.count == 0) {
         /* All sleep: whatever follows has been seen in another order. */

@@ -57,6 +57,7 @@ struct explore_options {
                         reason: 1 */
     int timeouts;    /* waits that end by their time before anything else
                         happens: 1.  When nobody can go on, time passes */
+    bool frozen;     /* it does not: who waits, waits for ever */
     int stale;       /* loads of old values: 1000, which is to say all */
     int refusals;    /* threads that cannot be started: none */
     int steps;       /* operations; more are a livelock: 2000 */

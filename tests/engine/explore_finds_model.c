@@ -506,7 +506,7 @@ TEST(finds_old_edge_taken_for_a_new_one)
 
 static void start_one(void)
 {
-    int rc = pirn__sys->thread_start("x", add_torn, NULL);
+    int rc = pirn__sys->thread_start("x", 0, add_torn, NULL);
 
     if (buggy)
         EXPLORE_CHECK(rc == 0);

@@ -163,6 +163,9 @@ void explore_snapshot_restore(void);
 void explore_sys_reset(void);
 void explore_sys_install(void);
 void explore_sys_remove(void);
+/* When the next armed timer is due, or UINT64_MAX; fire those that are. */
+uint64_t explore_sys_next_timer(void);
+void explore_sys_fire_timers(void);
 /* What the library wants done at the end of a thread. */
 void explore_tls_end(void);
 

@@ -20,7 +20,7 @@
 #include "sys/sys.h"
 #include "sys/tls.h"
 
-enum { FIRST_FD = 1000, MAX_FDS = 16, MAX_ENTRIES = 6 };
+enum { FIRST_FD = 1000, MAX_FDS = 24, MAX_ENTRIES = 12 };
 
 struct entry {
     int fd;
@@ -29,10 +29,11 @@ struct entry {
     bool ready;
 };
 
-/* An event descriptor or a wait set; both are named by their number. */
+/* An event descriptor, a timer or a wait set. */
 struct file {
     bool open;
-    uint64_t count;                    /* of an event descriptor */
+    uint64_t count;                    /* of an event descriptor or a timer */
+    uint64_t timer_ns;                 /* UINT64_MAX: not armed */
     struct entry entries[MAX_ENTRIES]; /* of a set */
     int entry_count;
 };
@@ -113,9 +114,11 @@ static void sys_futex_wake(uint32_t *word, int count)
     explore_unblock(word, count);
 }
 
-static int sys_thread_start(const char *name, void (*fn)(void *arg), void *arg)
+static int sys_thread_start(const char *name, size_t stack_size,
+                            void (*fn)(void *arg), void *arg)
 {
     (void)name;
+    (void)stack_size;
     if (explore_refused())
         return -EAGAIN;
     explore_thread(fn, arg);
@@ -128,19 +131,11 @@ static int open_file(void)
 {
     for (int i = 0; i < MAX_FDS; i++) {
         if (!files[i].open) {
-            files[i] = (struct file){.open = true};
+            files[i] = (struct file){.open = true, .timer_ns = UINT64_MAX};
             return FIRST_FD + i;
         }
     }
     return -EMFILE;
-}
-
-static int sys_timerfd_set(int fd, pirn_deadline deadline)
-{
-    (void)deadline;
-    (void)file_of(fd);
-    /* Then whoever waits falls back on the timeout of its wait. */
-    return -ENOSYS;
 }
 
 /* A set forgets a closed descriptor, as nobody has a copy of it. */
@@ -173,6 +168,36 @@ static void set_ready(int fd)
         }
     }
     explore_unblock(files, EXPLORE_THREADS);
+}
+
+static int sys_timerfd_set(int fd, pirn_deadline deadline)
+{
+    announce_files("set timer", PIRN_NEVER);
+    file_of(fd)->timer_ns = deadline.ns;
+    explore_sys_fire_timers();
+    return 0;
+}
+
+uint64_t explore_sys_next_timer(void)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (int i = 0; i < MAX_FDS; i++) {
+        if (files[i].open && files[i].timer_ns < next)
+            next = files[i].timer_ns;
+    }
+    return next;
+}
+
+void explore_sys_fire_timers(void)
+{
+    for (int i = 0; i < MAX_FDS; i++) {
+        if (!files[i].open || files[i].timer_ns > explore_now())
+            continue;
+        files[i].timer_ns = UINT64_MAX;
+        files[i].count++;
+        set_ready(FIRST_FD + i);
+    }
 }
 
 static int sys_eventfd_signal(int fd)

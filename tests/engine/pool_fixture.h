@@ -89,6 +89,7 @@ static inline void rig_init(struct rig *rig, uint32_t workers)
     *rig = (struct rig){.rt = runtime_new()};
     REQUIRE(rig->rt != NULL);
     rig->rt->seed = 1;
+    rig->rt->shared_interval = 61;
     REQUIRE(pirn__pool_new(rig->rt, workers, &rig->pool) == 0);
     rig->ops = *rig->rt->home.ops;
     rig->ops.submit = pirn__pool_submit;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/one_thread.h"
 #include "sched/runtime_test.h"
 
 /* Reachable in the child to its end, where a leak checker looks. */
@@ -127,14 +128,25 @@ static int echo(void *arg)
     return (int)n;
 }
 
-static void use_new_runtime(void)
+static void use_new(int (*run)(pirn_fiber_fn *fn, void *arg))
 {
     struct wire wire = {.got = ""};
 
     EXPECT_EQ(0, pipe(wire.fds));
-    EXPECT_EQ(5, pirn_run(echo, &wire));
+    EXPECT_EQ(5, run(echo, &wire));
     EXPECT_STR_EQ("hello", wire.got);
     close(wire.fds[1]);
+}
+
+/* ThreadSanitizer lets a child start threads only if its parent had one. */
+static void use_new_pool(void)
+{
+    use_new(pirn_run);
+}
+
+static void use_new_runtime(void)
+{
+    use_new(run_on_one_thread);
 }
 
 /* Goal: a child that does not care ends cleanly.
@@ -162,6 +174,7 @@ TEST(fork_child_may_make_a_runtime)
 {
     scene_begin();
     in_child(use_new_runtime, exit);
+    in_child(use_new_pool, exit);
     scene_end();
 }
 

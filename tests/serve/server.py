@@ -194,12 +194,19 @@ class Client:
                 and not select.select([self.socket], [], [], 0)[0])
 
 
+def worker_count():
+    """How many the server has; an upper limit where it chooses itself."""
+    return (len(os.sched_getaffinity(0)) if workers == "auto"
+            else int(workers))
+
+
 def worker_lines(text):
-    """What a report says of workers: a line for each, in order; how many polls
-    each made."""
+    """What a report says of workers: their number, and a line for each, in
+    order.  How many polls each made."""
     found = re.findall(r"(?m)^worker (\d+): (\d+) polls, \d+ steals, "
                        r"\d+ parks$", text)
     assert [int(index) for index, _ in found] == list(range(len(found))), text
+    assert not found or f"\nworkers: {len(found)} (" in text, text
     return [int(polls) for _, polls in found]
 
 

@@ -25,13 +25,20 @@ class Bench:
                    str(self.build), "-DPIRN_TESTS=ON"], check=True)
 
     def copy(self, part):
+        """Write what differs, so that nothing else is built again."""
         source, target = self.top / part, self.tree / part
-        if target.is_dir():
-            shutil.rmtree(target)
-        if source.is_dir():
-            shutil.copytree(source, target)
-        else:
-            shutil.copy2(source, target)
+        files = [source] if source.is_file() else source.rglob("*")
+        wanted = {target / path.relative_to(source): path for path in files
+                  if path.is_file()}
+        for path, original in wanted.items():
+            content = original.read_bytes()
+            if not path.exists() or path.read_bytes() != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                shutil.copymode(original, path)
+        for path in target.rglob("*") if target.is_dir() else []:
+            if path.is_file() and path not in wanted:
+                path.unlink()
 
     def call(self, command, check=False, timeout=None):
         return subprocess.run(command, cwd=self.tree, check=check,

@@ -34,7 +34,7 @@ enum {
     CONNECT_MS = 5000,
     RETRY_MS = 20, /* after an error, so that a dead server is not hammered */
     LEAVE_MS = 1000,
-    SPARE_DESCRIPTORS = 64,
+    SPARE_DESCRIPTORS = 64 + WORKERS_MAX, /* each worker has one */
     SHARDS_MAX = 64
 };
 
@@ -524,8 +524,10 @@ static int measure(struct load *load)
         .overflow_report = true,
         .workers = options->workers,
     };
-    int signal_fd = signals_block();
 
+    if (!option_runtime("load", &runtime))
+        return EXIT_USAGE;
+    int signal_fd = signals_block();
     if (signal_fd < 0 || pirn_fd_adopt(signal_fd, &load->signals) < 0) {
         (void)fputs("pirn load: cannot read signals\n", stderr);
         return EXIT_FAILURE;

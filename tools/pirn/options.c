@@ -3,7 +3,6 @@
 #include "options.h"
 
 #include <inttypes.h>
-#include <pirn/pirn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,4 +65,15 @@ bool option_workers(const char *command, const char *text, uint32_t *out)
     }
     *out = (uint32_t)value;
     return true;
+}
+
+bool option_runtime(const char *command, const pirn_runtime_options *options)
+{
+    const char *field;
+
+    if (pirn_runtime_check(options, &field) == 0)
+        return true;
+    (void)fprintf(stderr, "pirn %s: %s has a value that makes no sense\n",
+                  command, field);
+    return false;
 }

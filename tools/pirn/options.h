@@ -3,6 +3,7 @@
 #ifndef PIRN_TOOLS_OPTIONS_H
 #define PIRN_TOOLS_OPTIONS_H
 
+#include <pirn/pirn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,5 +24,9 @@ bool option_switch(const char *command, const char *option, const char *text,
 /* The same for --workers: a number of 1..WORKERS_MAX, or "auto", which is
  * PIRN_WORKERS_AUTO.  0 is refused: it would be a runtime without workers. */
 bool option_workers(const char *command, const char *text, uint32_t *out);
+
+/* Whether a runtime can be made with these options in this environment; a
+ * variable that is wrong is named on standard error. */
+bool option_runtime(const char *command, const pirn_runtime_options *options);
 
 #endif /* PIRN_TOOLS_OPTIONS_H */

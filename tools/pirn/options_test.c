@@ -2,7 +2,7 @@
 /* tools/pirn/options_test.c - numbers and switches. */
 #include "options.h"
 
-#include <pirn/pirn.h>
+#include <stdlib.h>
 
 #include "engine/test.h"
 
@@ -70,4 +70,17 @@ TEST(option_workers_is_a_number_or_auto)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         EXPECT(!option_workers("test", wrong[i], &workers));
     EXPECT_EQ(512, workers);
+}
+
+/* Goal: a variable of the environment that makes no sense is refused.
+ * Method: one that does, and one that does not. */
+TEST(option_runtime_refuses_a_wrong_variable)
+{
+    const pirn_runtime_options options = {.workers = PIRN_WORKERS_AUTO};
+
+    REQUIRE(setenv("PIRN_WORKERS", "2", 1) == 0);
+    EXPECT(option_runtime("test", &options));
+    REQUIRE(setenv("PIRN_WORKERS", "nonsense", 1) == 0);
+    EXPECT(!option_runtime("test", &options));
+    (void)unsetenv("PIRN_WORKERS");
 }

@@ -33,7 +33,7 @@
 enum {
     BODY_LIMIT = 64 * 1024, /* of requests; it is read and thrown away */
     TURN_AWAY_LIMIT = 64,
-    SPARE_DESCRIPTORS = 64,
+    SPARE_DESCRIPTORS = 64 + WORKERS_MAX, /* each worker has one */
     MINIMAL_QUEUE = 1024,
     REPORT_SIZE = 4096
 };
@@ -396,19 +396,25 @@ static void print_report(const pirn_report *report,
     workers_print(stdout, workers);
 }
 
-/* Run with everything that must exist before the runtime. */
-static int run(struct serving *serving)
+static pirn_runtime_options runtime_options(const struct serve_options *options)
 {
-    const struct serve_options *options = serving->options;
     uint64_t queue = options->max_connections < MINIMAL_QUEUE
                          ? MINIMAL_QUEUE
                          : options->max_connections;
-    const pirn_runtime_options runtime = {
+
+    return (pirn_runtime_options){
         .overflow_report = true,
         .workers = options->workers,
         /* A connection has one job at a time: the queue cannot be full. */
         .blocking_queue = (uint32_t)queue,
     };
+}
+
+/* Run with everything that must exist before the runtime. */
+static int run(struct serving *serving)
+{
+    const struct serve_options *options = serving->options;
+    const pirn_runtime_options runtime = runtime_options(options);
     pirn_report report = {.in_time = false};
     int rc = pirn_run_with(serve_fiber, serving, &runtime, &report);
 
@@ -470,6 +476,9 @@ int serve_command(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    const pirn_runtime_options runtime = runtime_options(&options);
+    if (!option_runtime("serve", &runtime))
+        return EXIT_USAGE;
     server->site.idle_ms = options.idle_ms;
     server->header_ms = options.header_ms;
     server->limits.header_bytes = (uint32_t)options.max_header;

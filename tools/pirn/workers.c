@@ -12,6 +12,7 @@ void workers_read(struct workers *workers)
 
     *workers = (struct workers){0};
     pirn_runtime_get_info(rt, &info);
+    workers->source = info.workers_source;
     workers->info = calloc(info.workers, sizeof *workers->info);
     if (workers->info == NULL)
         return;
@@ -23,6 +24,9 @@ void workers_read(struct workers *workers)
 
 void workers_print(FILE *stream, const struct workers *workers)
 {
+    if (workers->count > 0)
+        (void)fprintf(stream, "workers: %" PRIu32 " (%s)\n", workers->count,
+                      workers->source);
     for (uint32_t i = 0; i < workers->count; i++) {
         const pirn_worker_info *info = &workers->info[i];
 

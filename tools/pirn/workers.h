@@ -9,6 +9,7 @@
 /* All zero is empty. */
 struct workers {
     uint32_t count;
+    const char *source; /* where their number is from */
     pirn_worker_info *info;
 };
 
@@ -16,7 +17,7 @@ struct workers {
  * without memory for them. */
 void workers_read(struct workers *workers);
 
-/* A line for each. */
+/* Their number, and a line for each. */
 void workers_print(FILE *stream, const struct workers *workers);
 
 /* One array of objects. */

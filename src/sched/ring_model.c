@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/ring_model.c - a worker's run queue, its owner and thieves.
+ *
+ * The model build has four slots.  The positions start just before they come
+ * round, so that every model wraps.
+ */
+#include "sched/ring.h"
+
+#include "engine/explore.h"
+
+enum { ITEMS = 6 };
+
+struct item {
+    pirn_slink link;
+    PIRN_SHARED(int) value; /* written before the push */
+};
+
+static struct pirn__ring ring;
+static struct pirn__ring loot[2]; /* of the thieves */
+static struct item items[ITEMS];
+static PIRN_ATOMIC(int) runs[ITEMS];
+
+static void start_at(struct pirn__ring *self, uint32_t position)
+{
+    pirn__ring_init(self);
+    pirn__init(&self->head, (uint64_t)position << 32 | position);
+    pirn__init(&self->tail, position);
+}
+
+static void begin(void)
+{
+    start_at(&ring, UINT32_MAX - 1);
+    start_at(&loot[0], UINT32_MAX);
+    start_at(&loot[1], 2);
+}
+
+static void push(int index)
+{
+    pirn_cell_write(&items[index].value, index + 1);
+    EXPLORE_CHECK(pirn__ring_push(&ring, &items[index].link));
+}
+
+static void run(pirn_slink *link)
+{
+    struct item *item = PIRN_CONTAINER_OF(link, struct item, link);
+    int index = (int)(item - items);
+
+    EXPLORE_CHECK(pirn_cell_read(&item->value) == index + 1);
+    pirn__add(&runs[index], 1, relaxed);
+}
+
+static bool pop(struct pirn__ring *from)
+{
+    pirn_slink *link = pirn__ring_pop(from);
+
+    if (link != NULL)
+        run(link);
+    return link != NULL;
+}
+
+/* As a thief does it: one is run, the others are in its own ring. */
+static void steal(void *arg)
+{
+    struct pirn__ring *own = arg;
+    pirn_slink *link = pirn__ring_steal(&ring, own);
+
+    if (link != NULL)
+        run(link);
+    while (pop(own))
+        continue;
+}
+
+/* Everything was run once. */
+static void end(int count)
+{
+    explore_join();
+    while (pop(&ring))
+        continue;
+    for (int i = 0; i < count; i++)
+        EXPLORE_CHECK(pirn__load(&runs[i], relaxed) == 1);
+    EXPLORE_CHECK(pirn__ring_len(&ring) == 0);
+}
+
+static void push_two_pop_two(void *arg)
+{
+    (void)arg;
+    push(2);
+    (void)pop(&ring);
+    push(3);
+    (void)pop(&ring);
+}
+
+/* Goal: what the owner pushes and pops and a thief takes comes out once. */
+MODEL(ring_owner_against_a_thief, .preemptions = 4)
+{
+    begin();
+    push(0);
+    push(1);
+    explore_thread(steal, &loot[0]);
+    push_two_pop_two(NULL);
+    end(4);
+}
+
+/* Goal: two thieves and the owner; one thief at a time copies. */
+MODEL(ring_owner_against_two_thieves, .preemptions = 3, .stale = 2)
+{
+    begin();
+    push(0);
+    push(1);
+    push(2);
+    explore_thread(steal, &loot[0]);
+    explore_thread(steal, &loot[1]);
+    (void)pop(&ring);
+    push(3);
+    end(4);
+}
+
+/* Fill it up; what does not fit goes elsewhere, as in push_ring(). */
+static void push_over(int index)
+{
+    struct pirn__queue half = {0};
+    pirn_slink *link;
+
+    pirn_cell_write(&items[index].value, index + 1);
+    if (pirn__ring_push(&ring, &items[index].link))
+        return;
+    (void)pirn__ring_overflow(&ring, &half);
+    pirn__queue_push(&half, &items[index].link);
+    while ((link = pirn__queue_pop(&half)) != NULL)
+        run(link);
+}
+
+/* Goal: a full ring gives half away while a thief is at it: nothing is given
+ * twice, and a slot is used again only after the thief has read it. */
+MODEL(ring_overflow_against_a_thief, .preemptions = 4)
+{
+    begin();
+    for (int i = 0; i < 4; i++)
+        push(i);
+    explore_thread(steal, &loot[0]);
+    push_over(4);
+    push_over(5);
+    end(6);
+}
+
+/* A thief that is itself robbed. */
+static void rob_the_thief(void *arg)
+{
+    pirn_slink *link = pirn__ring_steal(&loot[0], &loot[1]);
+
+    (void)arg;
+    if (link != NULL)
+        run(link);
+    while (pop(&loot[1]))
+        continue;
+}
+
+/* Goal: what a thief puts into its own ring is whole for who steals it there. */
+MODEL(ring_thief_of_a_thief, .preemptions = 4, .stale = 3)
+{
+    begin();
+    for (int i = 0; i < 4; i++)
+        push(i);
+    explore_thread(steal, &loot[0]);
+    explore_thread(rob_the_thief, NULL);
+    end(4);
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/worker_test.c - the loop of a worker, run by the thread of the test
+ * until a task stops the pool.
+ */
+#include "engine/pool_fixture.h"
+
+enum { SHARED_INTERVAL = 61, INBOX_INTERVAL = 31, SPINS = 1000 };
+
+/* What the tasks of a test have in common. */
+struct stage {
+    struct rig rig;
+    struct pirn__worker *worker;
+    char trace[64]; /* a letter for each poll that notes one */
+    size_t traced;
+    uint64_t spins;   /* polls of the spinners */
+    bool stop;        /* spinners end */
+    pirn_waker waker; /* of a task that waits */
+    uint64_t counts[8];
+};
+
+static void stage_init(struct stage *stage, uint32_t workers)
+{
+    *stage = (struct stage){.traced = 0};
+    rig_init(&stage->rig, workers);
+    stage->worker = rig_worker(&stage->rig, 0);
+    stage->worker->tick = 0;
+}
+
+/* Run worker 0 here until a task has stopped the pool. */
+static void stage_run(struct stage *stage)
+{
+    pirn__worker_run(stage->worker);
+}
+
+static void stage_deinit(struct stage *stage)
+{
+    rig_deinit(&stage->rig);
+}
+
+static void spawn(struct stage *stage, probe_step *step)
+{
+    spawn_probe(stage->rig.rt, step, stage, NULL);
+}
+
+static void note(struct stage *stage, char letter)
+{
+    REQUIRE(stage->traced < sizeof stage->trace - 1);
+    stage->trace[stage->traced++] = letter;
+}
+
+static uint64_t count_of(pirn__counter *counter)
+{
+    /* relaxed: written by this thread. */
+    return pirn__load(counter, relaxed);
+}
+
+/* Stop as soon as all others have ended. */
+static enum pirn_poll step_stop(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    stage->stop = true;
+    if (pirn__root_read(stage->rig.rt).live > 1) {
+        pirn_waker_wake_by_ref(cx->waker);
+        return PIRN_PENDING;
+    }
+    pirn__pool_stop(stage->rig.pool);
+    return PIRN_READY;
+}
+
+/* Always ready again: it keeps the ring from being empty. */
+static enum pirn_poll step_spin(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->stop || ++stage->spins > SPINS)
+        return PIRN_READY;
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_count(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    stage->counts[0]++;
+    return PIRN_READY;
+}
+
+/* Goal: what was queued before runs once each, and then the loop ends.
+ * Method: more tasks than a ring holds. */
+TEST(worker_runs_all_until_stopped)
+{
+    enum { TASKS = 3 * PIRN__RING_SIZE };
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    for (int i = 0; i < TASKS; i++)
+        spawn(&stage, step_count);
+    spawn(&stage, step_stop);
+    stage_run(&stage);
+    EXPECT_EQ(TASKS, stage.counts[0]);
+    EXPECT_GE(count_of(&stage.worker->counters.polls), TASKS + 1);
+    EXPECT_EQ(0, count_of(&stage.worker->counters.parks));
+    stage_deinit(&stage);
+}
+
+/* Note how long it took until this ran first. */
+static enum pirn_poll step_note_and_stop(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (!stage->stop)
+        stage->counts[0] = stage->spins;
+    return step_stop(probe, cx);
+}
+
+/* Spawn something for all, from outside, and go on spinning. */
+static enum pirn_poll step_spawn_outside(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->spins == 0) {
+        rig_leave();
+        spawn(stage, step_note_and_stop);
+        rig_become(&stage->rig, 0);
+    }
+    return step_spin(probe, cx);
+}
+
+/* Goal: a ring that is never empty does not hold up what others spawn.
+ * Method: a task that is always ready again; something in the shared queue. */
+TEST(worker_looks_at_the_shared_queue)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_spawn_outside);
+    stage_run(&stage);
+    EXPECT_GE(stage.counts[0], 1);
+    EXPECT_LE(stage.counts[0], SHARED_INTERVAL + 1);
+    stage_deinit(&stage);
+}
+
+/* Wait once, then stop. */
+static enum pirn_poll step_wait_and_stop(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0) {
+        stage->waker = pirn_waker_clone(cx->waker);
+        return PIRN_PENDING;
+    }
+    return step_note_and_stop(probe, cx);
+}
+
+static enum pirn_poll step_wake_from_outside(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->spins == 0) {
+        rig_leave();
+        pirn_waker_wake(pirn_waker_take(&stage->waker));
+        rig_become(&stage->rig, 0);
+    }
+    return step_spin(probe, cx);
+}
+
+/* Goal: nor what other threads wake.
+ * Method: the same with a task in the inbox. */
+TEST(worker_looks_at_its_inbox)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_wait_and_stop);
+    spawn(&stage, step_wake_from_outside);
+    stage_run(&stage);
+    EXPECT_GE(stage.counts[0], 1);
+    EXPECT_LE(stage.counts[0], INBOX_INTERVAL + 1);
+    stage_deinit(&stage);
+}
+
+/* A sleep that is over as soon as anybody looks. */
+static enum pirn_poll step_wait_for_timer(struct probe *probe, pirn_cx *cx)
+{
+    static pirn_sleep_op sleep;
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0) {
+        pirn_sleep_init(&sleep, pirn_after_ns(1));
+        if (pirn_future_poll(&sleep.future, cx) == PIRN_PENDING)
+            return PIRN_PENDING;
+    } else if (!stage->stop) {
+        EXPECT_EQ(PIRN_READY, pirn_future_poll(&sleep.future, cx));
+    }
+    return step_note_and_stop(probe, cx);
+}
+
+/* Goal: nor timers that are due.
+ * Method: the same with a sleep of a nanosecond. */
+TEST(worker_looks_at_its_timers)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_wait_for_timer);
+    spawn(&stage, step_spin);
+    stage_run(&stage);
+    EXPECT_LE(stage.counts[0], PIRN__EVENT_INTERVAL + 1);
+    stage_deinit(&stage);
+}
+
+/* Goal: with nothing to do a worker sleeps until its next timer.
+ * Method: the same without the spinner. */
+TEST(worker_sleeps_until_its_timer)
+{
+    struct stage stage;
+    struct pirn__worker *worker;
+
+    stage_init(&stage, 1);
+    worker = stage.worker;
+    spawn(&stage, step_wait_for_timer);
+    stage_run(&stage);
+    EXPECT_LE(count_of(&worker->counters.parks), 2);
+    EXPECT_LE(count_of(&worker->counters.polls), 3);
+    EXPECT_EQ(0, pirn__idle_sleepers(&stage.rig.pool->idle));
+    stage_deinit(&stage);
+}
+
+/* Two that wake each other, each noting its letter, until there are ten. */
+static enum pirn_poll play(struct probe *probe, pirn_cx *cx, char letter)
+{
+    struct stage *stage = probe->arg;
+    pirn_waker other = pirn_waker_take(&stage->waker);
+
+    note(stage, letter);
+    stage->waker = pirn_waker_clone(cx->waker);
+    pirn_waker_wake(other);
+    if (stage->traced < 16)
+        return PIRN_PENDING;
+    pirn_waker_drop(pirn_waker_take(&stage->waker));
+    return PIRN_READY;
+}
+
+static enum pirn_poll step_ping(struct probe *probe, pirn_cx *cx)
+{
+    return play(probe, cx, 'a');
+}
+
+static enum pirn_poll step_pong(struct probe *probe, pirn_cx *cx)
+{
+    return play(probe, cx, 'b');
+}
+
+/* A third, in the ring. */
+static enum pirn_poll step_other(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (!stage->stop)
+        note(stage, '.');
+    if (stage->traced >= 16)
+        return step_stop(probe, cx);
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+/* Goal: two tasks that wake each other do not starve a third.
+ * Method: note who runs: between two runs of the third are at most three of
+ * theirs. */
+TEST(worker_lifo_does_not_starve_the_ring)
+{
+    struct stage stage;
+    size_t others = 0;
+    size_t run = 0;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_ping);
+    spawn(&stage, step_pong);
+    spawn(&stage, step_other);
+    stage_run(&stage);
+    for (size_t i = 0; i < stage.traced; i++) {
+        run = stage.trace[i] == '.' ? 0 : run + 1;
+        others += stage.trace[i] == '.';
+        /* The first two were spawned. */
+        EXPECT_LE(run, 5);
+    }
+    EXPECT_GE(others, 3);
+    EXPECT_GE(count_of(&stage.worker->counters.lifo_runs), 6);
+    stage_deinit(&stage);
+}
+
+static uint64_t spend_all(pirn_cx *cx, uint64_t most)
+{
+    uint64_t spent = 0;
+
+    while (spent < most && pirn_coop_spend(cx))
+        spent++;
+    return spent;
+}
+
+/* Woken by the one before. */
+static enum pirn_poll step_heir(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0) {
+        stage->waker = pirn_waker_clone(cx->waker);
+        return PIRN_PENDING;
+    }
+    if (probe->polls <= 2)
+        stage->counts[probe->polls] = spend_all(cx, 1000);
+    /* Without budget, it waits for its next turn. */
+    return probe->polls >= 2 ? step_stop(probe, cx) : PIRN_PENDING;
+}
+
+static enum pirn_poll step_spender(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    EXPECT_EQ(100, spend_all(cx, 100));
+    pirn_waker_wake(pirn_waker_take(&stage->waker));
+    return PIRN_READY;
+}
+
+/* Goal: a task that runs right after the one that woke it has what that left of
+ * the budget; its next turn brings a whole one.
+ * Method: 100 units are gone; count how many are left. */
+TEST(worker_lifo_run_inherits_the_budget)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_heir);
+    spawn(&stage, step_spender);
+    stage_run(&stage);
+    EXPECT_EQ(PIRN__COOP_BUDGET - 100, stage.counts[1]);
+    EXPECT_EQ(PIRN__COOP_BUDGET, stage.counts[2]);
+    EXPECT_EQ(1, count_of(&stage.worker->counters.yields));
+    stage_deinit(&stage);
+}
+
+/* Give way twice. */
+static enum pirn_poll give_way(struct probe *probe, pirn_cx *cx, char letter)
+{
+    struct stage *stage = probe->arg;
+
+    if (!stage->stop)
+        note(stage, letter);
+    if (probe->polls >= 2)
+        return letter == 'c' ? step_stop(probe, cx) : PIRN_READY;
+    (void)spend_all(cx, 1000);
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_first(struct probe *probe, pirn_cx *cx)
+{
+    return give_way(probe, cx, 'a');
+}
+
+static enum pirn_poll step_second(struct probe *probe, pirn_cx *cx)
+{
+    return give_way(probe, cx, 'b');
+}
+
+static enum pirn_poll step_third(struct probe *probe, pirn_cx *cx)
+{
+    return give_way(probe, cx, 'c');
+}
+
+/* Goal: tasks that yield take turns, in order.
+ * Method: three that use up their budget twice. */
+TEST(worker_yielding_tasks_take_turns)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_first);
+    spawn(&stage, step_second);
+    spawn(&stage, step_third);
+    stage_run(&stage);
+    EXPECT_STR_EQ("abcabcabc", stage.trace);
+    EXPECT_EQ(6, count_of(&stage.worker->counters.yields));
+    stage_deinit(&stage);
+}
+
+static enum pirn_poll step_count_spins(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    stage->counts[probe->outcome]++;
+    return step_spin(probe, cx);
+}
+
+/* Two that wake each other for as long as it lasts. */
+static enum pirn_poll step_rally(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+    pirn_waker other = pirn_waker_take(&stage->waker);
+
+    stage->counts[3]++;
+    stage->spins++;
+    if (!stage->stop)
+        stage->waker = pirn_waker_clone(cx->waker);
+    pirn_waker_wake(other);
+    return stage->stop ? PIRN_READY : PIRN_PENDING;
+}
+
+static void spawn_counted(struct stage *stage, int which, bool pinned)
+{
+    const pirn_spawn_options options = {.runtime = stage->rig.rt,
+                                        .pinned = pinned};
+    struct probe probe = probe_of(step_count_spins, stage, NULL);
+
+    probe.outcome = which;
+    EXPECT_EQ(0, pirn_spawn(&probe.future, sizeof probe, &options, NULL));
+}
+
+static enum pirn_poll step_spawn_all(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    spawn_counted(stage, 1, true);
+    spawn_counted(stage, 2, false);
+    spawn(stage, step_rally);
+    spawn(stage, step_rally);
+    return PIRN_READY;
+}
+
+/* Stop when they have run often. */
+static enum pirn_poll step_clock(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->spins < SPINS) {
+        pirn_waker_wake_by_ref(cx->waker);
+        return PIRN_PENDING;
+    }
+    return step_stop(probe, cx);
+}
+
+/* Goal: the LIFO slot, the ring and the pinned tasks all get their turn, whatever
+ * the others do.
+ * Method: tasks in each that are always ready again; each gets a fair part of
+ * the polls. */
+TEST(worker_every_queue_gets_its_turn)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_clock);
+    spawn(&stage, step_spawn_all);
+    stage_run(&stage);
+    for (int i = 1; i <= 3; i++)
+        EXPECT_GE(stage.counts[i], SPINS / 30);
+    pirn_waker_drop(pirn_waker_take(&stage.waker));
+    stage_deinit(&stage);
+}
+
+static enum pirn_poll step_spawn_many(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    for (int i = 0; i < 5 * PIRN__RING_SIZE; i++)
+        spawn(stage, step_count);
+    return PIRN_READY;
+}
+
+static enum pirn_poll step_stop_when_counted(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->counts[0] == 5 * PIRN__RING_SIZE)
+        return step_stop(probe, cx);
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+/* Goal: a queue that overflows loses nothing and is counted.
+ * Method: a task spawns more than its worker's ring holds. */
+TEST(worker_overflow_loses_nothing)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    spawn(&stage, step_spawn_many);
+    spawn(&stage, step_stop_when_counted);
+    stage_run(&stage);
+    EXPECT_EQ(5 * PIRN__RING_SIZE, stage.counts[0]);
+    EXPECT_GE(count_of(&stage.worker->counters.overflows), 8);
+    stage_deinit(&stage);
+}
