@@ -6,11 +6,12 @@
 #   make demo       see Pirn at work
 #   make test       build and run every test; ends in 'N passed, N failed'
 #   make bench      measure, and print tables
-#   make soak       the tests in their long sizes
+#   make soak       the tests in their long sizes; mutants against the models
 #   make install    into PREFIX (/usr/local), below DESTDIR if given
 #   make clean      forget everything that was built
 #
-#   PRESET=release  optimised (the default); dev, asan or tsan: see the presets
+#   PRESET=release  optimised (the default); dev, asan, tsan or model: see the
+#                   presets
 #   JOBS=N          processes to build and test with; all processors
 #   WERROR=ON       warnings are errors
 #   TESTS=REGEX     only the tests whose names match
@@ -60,6 +61,7 @@ soak:
 	@PIRN_TEST_SIZE=long PIRN_TEST_TIMEOUT_S=7200 JOBS=1 \
 	    scripts/run-tests $(PRESET) --timeout 14400 \
 	    -L 'unit|conformance|regress|stress'
+	@tools/mutate -j $(JOBS)
 
 demo:
 	@scripts/deps build demo

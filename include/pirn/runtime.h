@@ -77,7 +77,8 @@ typedef struct pirn_runtime_options {
                                        system's default; 64 KiB..1 GiB */
     /* Fairness.  A worker looks at what other threads have put for all, and for
      * events, at least every so many polls; at most 1000000 each. */
-    uint32_t shared_interval; /* 0: 61 [PIRN_SHARED_INTERVAL] */
+    uint32_t shared_interval; /* 0: 61, without workers 31
+                                 [PIRN_SHARED_INTERVAL] */
     uint32_t event_interval;  /* 0: 128 [PIRN_EVENT_INTERVAL] */
     bool lifo_off;   /* a task woken by a running one waits in line as all others
                         do, instead of running next [PIRN_LIFO=0] */

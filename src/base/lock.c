@@ -27,8 +27,8 @@ void pirn__lock_slow(pirn_lock *lock)
             return;
         pirn__spin_hint();
     }
-    /* acquire [lock.word]: as in pirn__futex_lock(); the 2 tells the holder that it
-     * must wake somebody.  Ends when a holder leaves. */
+    /* acquire [lock.word]: as in pirn__futex_lock(); the 2 tells the holder that
+     * it must wake somebody.  Ends when a holder leaves. */
     while (pirn__swap(&lock->word_, 2, acquire) != 0)
         lock_ops->wait(&lock->word_.v_, 2);
 }

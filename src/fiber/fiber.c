@@ -12,10 +12,13 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/prefetch.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
 #include "task/local.h"
 #include "time/timers.h"
+
+enum { STACK_TOP_BYTES = 512 };
 
 static struct pirn__fiber *fiber_of(const pirn_future *future)
 {
@@ -150,7 +153,19 @@ static const pirn_future_ops fiber_future_ops = {
     .outcome = fiber_outcome,
 };
 
-static const struct pirn__task_ops fiber_task_ops = {.injects = true};
+/* The top of a suspended stack: what the switch and the calls that it returns
+ * into will read. */
+static void fiber_prefetch(struct pirn__task *task)
+{
+    const struct pirn__fiber *fiber = fiber_of(pirn__task_future(task));
+
+    pirn__prefetch(fiber->context.sp, STACK_TOP_BYTES);
+}
+
+static const struct pirn__task_ops fiber_task_ops = {
+    .injects = true,
+    .prefetch = fiber_prefetch,
+};
 
 /* With the checks made: take a stack and spawn. */
 static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,

@@ -22,6 +22,9 @@ static int leave_worker(struct pirn__local *local, struct pirn__fiber *fiber)
         return 0; /* it has left already */
     if (local->worker == NULL)
         return -EPERM;
+    /* Nothing of it is left to go on. */
+    if (pirn__pool_is_stopped(local->worker->pool))
+        return 0;
     rc = pirn__worker_hand_off(local);
     if (rc == 0)
         fiber->cx->turn_ = &local->lone;

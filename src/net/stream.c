@@ -154,12 +154,12 @@ static void op_init(pirn_tcp_op *op, pirn_tcp *conn,
 {
     bool good = conn != NULL && span.buf != NULL && span.len <= SSIZE_MAX;
 
-    *op = (pirn_tcp_op){
-        .future = {&tcp_op_ops},
-        .buf_ = span.buf,
-        .len_ = span.len,
-        .n = good ? 0 : -EINVAL,
-    };
+    op->future.ops = &tcp_op_ops;
+    op->buf_ = span.buf;
+    op->len_ = span.len;
+    op->done_ = 0;
+    op->exact_ = false;
+    op->n = good ? 0 : -EINVAL;
     pirn__waiter_init(&op->waiter_, conn == NULL ? NULL : &conn->io, direction);
 }
 

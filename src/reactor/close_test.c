@@ -54,11 +54,11 @@ static enum pirn_poll wait_poll(pirn_future *self, pirn_cx *cx)
 
 static const pirn_future_ops wait_ops = {.poll = wait_poll};
 
-static void watched_open(struct watched *watched)
+/* Under the fixture that is open. */
+static void further_open(struct watched *watched)
 {
     int fds[2];
 
-    fixture_open(&watched->fixture);
     open_pipe(fds);
     watched->reader = fds[0];
     watched->writer = fds[1];
@@ -66,6 +66,19 @@ static void watched_open(struct watched *watched)
     watched->future.ops = &wait_ops;
     watched->poller = (struct poller){.future = &watched->future};
     pirn__waiter_init(&watched->waiter, watched->io, PIRN_READABLE);
+}
+
+static void further_close(struct watched *watched)
+{
+    pirn__waiter_leave(&watched->waiter);
+    pirn__io_close(watched->io);
+    close(watched->writer);
+}
+
+static void watched_open(struct watched *watched)
+{
+    fixture_open(&watched->fixture);
+    further_open(watched);
     EXPECT_EQ(PIRN_PENDING, poller_poll(&watched->poller));
 }
 
@@ -320,36 +333,50 @@ static const pirn_waker_ops closing_ops = {
     .drop = closing_drop,
 };
 
-/* Goal: an event that was harvested before its descriptor was closed, and is
- * looked at afterwards, meets no freed memory and is for nobody.
- * Method: two events in one harvest; the waker of the first closes the second,
- * whose memory goes with that. */
-TEST(close_before_a_harvested_event_is_harmless)
+/* One harvest: an event whose waker closes a descriptor, `between` others, and
+ * one for the descriptor that is closed.  Returns how many were for somebody. */
+static int harvest_across_a_close(int between)
 {
     struct watched watched;
+    struct watched others[PIRN__HARVEST_SIZE];
     struct watched first;
     pirn_waker waker;
     pirn_cx cx;
-    int fds[2];
+    int harvested;
 
     watched_open(&watched);
     pirn__waiter_leave(&watched.waiter);
-    open_pipe(fds);
-    first.io = open_io(fds[0]);
-    first.future.ops = &wait_ops;
-    pirn__waiter_init(&first.waiter, first.io, PIRN_READABLE);
+    further_open(&first);
     waker = (pirn_waker){watched.io, &closing_ops};
     cx = pirn_cx_of_waker(&waker);
     EXPECT_EQ(PIRN_PENDING, pirn_future_poll(&first.future, &cx));
-    put_byte(fds[1]);
+    put_byte(first.writer);
+    for (int i = 0; i < between; i++) {
+        further_open(&others[i]);
+        EXPECT_EQ(PIRN_PENDING, poller_poll(&others[i].poller));
+        put_byte(others[i].writer);
+    }
     put_byte(watched.writer);
-    EXPECT_EQ(1, fixture_turn(&watched.fixture));
+    harvested = fixture_turn(&watched.fixture);
     EXPECT_EQ(1, sealed);
     EXPECT(!is_open(watched.reader));
-    pirn__waiter_leave(&first.waiter);
-    pirn__io_close(first.io);
-    close(fds[1]);
+    for (int i = 0; i < between; i++)
+        further_close(&others[i]);
+    further_close(&first);
     watched_close(&watched);
+    return harvested;
+}
+
+/* Goal: an event that was harvested before its descriptor was closed, and is
+ * looked at afterwards, meets no freed memory and is for nobody.
+ * Method: the waker of the first event closes the descriptor of the last, whose
+ * memory goes with that: next to it, where the two are worked on together, and
+ * as far away as in one harvest it can be. */
+TEST(close_before_a_harvested_event_is_harmless)
+{
+    EXPECT_EQ(2, harvest_across_a_close(0));
+    EXPECT_EQ(PIRN__HARVEST_SIZE - 1,
+              harvest_across_a_close(PIRN__HARVEST_SIZE - 2));
 }
 
 /* Release. */

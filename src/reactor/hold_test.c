@@ -2,6 +2,9 @@
 /* src/reactor/hold_test.c - holds without a runtime; with one, and on its clock,
  * they are tested in src/net/listener_test.c.
  */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "engine/reactor_fixture.h"
 #include "reactor/hold.h"
 
@@ -174,5 +177,33 @@ TEST(hold_ends_with_its_own_descriptor)
     EXPECT_EQ(1u, pirn__hold_count(&held->hold));
     pirn__io_unref(&held->io);
     pirn__hold_end_all();
+    close(writer);
+}
+
+static int closes_and_leaves_holds_alone(struct held *held, int writer)
+{
+    pirn__io_close_fd(dup(writer));
+    return may_read(held);
+}
+
+/* Goal: a child that closes a descriptor of its own ends no hold of its parent,
+ * whose locks it must not touch.
+ * Method: fork with a hold; the exit status says whether it ended there. */
+TEST(hold_of_the_parent_is_left_alone)
+{
+    int status = -1;
+    int writer;
+    struct held *held = held_open(&writer);
+    pid_t child;
+
+    pirn__hold_begin_untimed(&held->hold);
+    child = fork();
+    if (child == 0)
+        _exit(closes_and_leaves_holds_alone(held, writer));
+    EXPECT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
+    pirn__io_close_fd(dup(writer));
+    EXPECT(may_read(held));
+    pirn__io_close(&held->io);
     close(writer);
 }

@@ -134,9 +134,8 @@ static bool would_block(const struct pirn__io *io, unsigned direction,
            pirn__readiness_trusts_short(seen, direction);
 }
 
-/* `seen` is the readiness that made the caller try. */
-static ssize_t call_after(struct pirn__io *io, unsigned direction,
-                          const struct pirn__io_call *call, uint64_t seen)
+ssize_t pirn__io_call_after(struct pirn__io *io, unsigned direction,
+                            const struct pirn__io_call *call, uint64_t seen)
 {
     ssize_t n;
 
@@ -159,19 +158,8 @@ static ssize_t call_after(struct pirn__io *io, unsigned direction,
 ssize_t pirn__io_call(struct pirn__io *io, unsigned direction,
                       const struct pirn__io_call *call)
 {
-    return call_after(io, direction, call, pirn__readiness_get(&io->readiness));
-}
-
-ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
-                     const struct pirn__io_call *call)
-{
-    uint64_t seen = pirn__readiness_get(&io->readiness);
-
-    if (!pirn__readiness_has(seen, direction))
-        return -EAGAIN;
-    if (pirn__line_is_busy(pirn__io_line(io, direction)))
-        return -EAGAIN;
-    return call_after(io, direction, call, seen);
+    return pirn__io_call_after(io, direction, call,
+                               pirn__readiness_get(&io->readiness));
 }
 
 static bool kernel_says_ready(int fd, unsigned direction)
@@ -301,16 +289,27 @@ static unsigned readiness_of(uint32_t events)
     return bits;
 }
 
-void pirn__io_event(struct pirn__io *io, uint32_t events)
+int pirn__io_take_event(struct pirn__io *io, uint32_t events,
+                        pirn_waker *wakers)
 {
     unsigned bits = readiness_of(events);
-    pirn_waker reader, writer;
+    int count = 0;
 
     pirn__readiness_add(&io->readiness, bits);
     pirn__lock(&io->lock);
-    reader = pirn__io_call_up_locked(io, PIRN_READABLE);
-    writer = pirn__io_call_up_locked(io, PIRN_WRITABLE);
+    wakers[count] = pirn__io_call_up_locked(io, PIRN_READABLE);
+    count += wakers[count].ops != NULL;
+    wakers[count] = pirn__io_call_up_locked(io, PIRN_WRITABLE);
+    count += wakers[count].ops != NULL;
     pirn__unlock(&io->lock);
-    pirn_waker_wake(reader);
-    pirn_waker_wake(writer);
+    return count;
+}
+
+void pirn__io_event(struct pirn__io *io, uint32_t events)
+{
+    pirn_waker wakers[2];
+    int count = pirn__io_take_event(io, events, wakers);
+
+    for (int i = 0; i < count; i++)
+        pirn_waker_wake(wakers[i]);
 }

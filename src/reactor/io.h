@@ -29,7 +29,10 @@
 
 #include <pirn/io.h>
 
+#include <errno.h>
+
 #include "base/atomic.h"
+#include "base/list.h"
 #include "reactor/gate.h"
 #include "reactor/line.h"
 #include "reactor/readiness.h"
@@ -50,12 +53,12 @@ struct pirn__io {
     PIRN_ATOMIC(uint32_t) handles;
     PIRN_ATOMIC(uint32_t) refs;
     struct pirn__gate gate;
-    int fd;            /* constant */
+    int fd; /* constant */
+    pirn_lock lock;
     bool trusts_short; /* constant: TCP, plain pipes */
     bool was_blocking; /* constant: as adopted */
     bool registered;   /* lock: `reactor` watches it */
     bool gone;         /* lock: the descriptor is closed or released */
-    pirn_lock lock;
     struct pirn__readiness readiness;
     struct pirn__line lines[2];    /* see pirn__io_line() */
     pirn_link closers;             /* lock: wait for `gone` */
@@ -140,9 +143,23 @@ void pirn__io_close_fd(int fd);
 ssize_t pirn__io_call(struct pirn__io *io, unsigned direction,
                       const struct pirn__io_call *call);
 
+/* The same by one who has looked before: `seen` is the readiness that made it
+ * try. */
+ssize_t pirn__io_call_after(struct pirn__io *io, unsigned direction,
+                            const struct pirn__io_call *call, uint64_t seen);
+
 /* The same for who has not waited: -EAGAIN at once if it would have to. */
-ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
-                     const struct pirn__io_call *call);
+static inline ssize_t pirn__io_try(struct pirn__io *io, unsigned direction,
+                                   const struct pirn__io_call *call)
+{
+    uint64_t seen = pirn__readiness_get(&io->readiness);
+
+    if (!pirn__readiness_has(seen, direction))
+        return -EAGAIN;
+    if (pirn__line_is_busy(pirn__io_line(io, direction)))
+        return -EAGAIN;
+    return pirn__io_call_after(io, direction, call, seen);
+}
 
 /* Ask the kernel for a descriptor that no reactor watches, and set or clear the
  * direction. */
@@ -150,8 +167,20 @@ void pirn__io_ask(struct pirn__io *io, unsigned direction);
 
 /* Waiting; in waiter.c. */
 
-void pirn__waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
-                       enum pirn_interest direction);
+/* Field by field, because it is part of every operation and a compiler zeroes
+ * a whole struct first. */
+static inline void pirn__waiter_init(pirn_io_waiter *waiter,
+                                     struct pirn__io *io,
+                                     enum pirn_interest direction)
+{
+    pirn__list_init(&waiter->link_);
+    waiter->waker_.data = NULL;
+    waiter->waker_.ops = NULL;
+    waiter->io_ = io;
+    pirn__init(&waiter->state_, PIRN__WAITER_OUT);
+    waiter->direction_ = (uint8_t)direction;
+    waiter->entered_ = false;
+}
 
 /* PIRN_PENDING: in line.  PIRN_READY: *rc is 0, worth a try, or says why there
  * will be none. */
@@ -178,7 +207,14 @@ PIRN_MUST_CHECK pirn_waker pirn__io_call_up_locked(struct pirn__io *io,
 
 /* For the reactor. */
 
-/* Events of epoll_wait(). */
+/* What an event touches: the fields up to `reactor`. */
+enum { PIRN__IO_EVENT_BYTES = 128 };
+
+/* Events of epoll_wait().  Those who are called up are appended to `wakers`, for
+ * the caller to wake: at most two.  Returns how many. */
+int pirn__io_take_event(struct pirn__io *io, uint32_t events,
+                        pirn_waker *wakers);
+/* The same, and wakes them. */
 void pirn__io_event(struct pirn__io *io, uint32_t events);
 
 /* The reactor ends: unbind, the waiters answer PIRN_ESHUTDOWN. */

@@ -163,9 +163,12 @@ MODEL(io_dropped_reader_passes_it_on, .preemptions = 2, .stale = 2,
         EXPLORE_CHECK(reader_poll(stays));
     }
     EXPLORE_CHECK((stays->result > 0) + (readers[1].result > 0) == 1);
+    pirn__io_keep(io);
     close_io(NULL);
+    /* It may have been called up, and overtaken by a newcomer's hint. */
     if (stays->result <= 0)
         EXPLORE_CHECK(reader_poll(stays) && stays->result == PIRN_ECLOSED);
+    pirn__io_drop(io);
     end();
     EXPLORE_CHECK(model_bell_wakers(&stays->bell) == 0);
     EXPLORE_CHECK(model_bell_wakers(&readers[1].bell) == 0);

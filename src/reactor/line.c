@@ -2,20 +2,27 @@
 /* src/reactor/line.c - see line.h. */
 #include "reactor/line.h"
 
-/* After every change. */
-static void publish_length(struct pirn__line *line)
+static pirn_io_waiter *waiter_of(pirn_link *link)
 {
-    uint32_t length = line->woken + !pirn__list_empty(&line->waiters);
+    return PIRN_CONTAINER_OF(link, pirn_io_waiter, link_);
+}
 
-    /* relaxed: a hint for pirn__line_is_busy(). */
-    pirn__store(&line->length, length, relaxed);
+/* After every change. */
+static void publish_next(struct pirn__line *line)
+{
+    pirn_io_waiter *next = line->woken;
+
+    if (next == NULL && !pirn__list_empty(&line->waiters))
+        next = waiter_of(line->waiters.next_);
+    /* relaxed: a hint for pirn__line_is_busy() and pirn__line_prefetch(). */
+    pirn__store(&line->next, next, relaxed);
 }
 
 void pirn__line_init(struct pirn__line *line)
 {
     pirn__list_init(&line->waiters);
-    line->woken = 0;
-    pirn__init(&line->length, 0);
+    line->woken = NULL;
+    pirn__init(&line->next, NULL);
 }
 
 bool pirn__line_is_turn_of(struct pirn__line *line, pirn_io_waiter *waiter)
@@ -24,7 +31,7 @@ bool pirn__line_is_turn_of(struct pirn__line *line, pirn_io_waiter *waiter)
 
     if (state == PIRN__WAITER_WOKEN)
         return true;
-    if (line->woken > 0)
+    if (line->woken != NULL)
         return false;
     if (state == PIRN__WAITER_OUT)
         return pirn__list_empty(&line->waiters);
@@ -32,8 +39,8 @@ bool pirn__line_is_turn_of(struct pirn__line *line, pirn_io_waiter *waiter)
         return false;
     pirn__list_remove(&waiter->link_);
     pirn__waiter_set_state(waiter, PIRN__WAITER_WOKEN);
-    line->woken++;
-    publish_length(line);
+    line->woken = waiter;
+    publish_next(line);
     return true;
 }
 
@@ -44,13 +51,13 @@ void pirn__line_enter(struct pirn__line *line, pirn_io_waiter *waiter)
     if (state == PIRN__WAITER_QUEUED)
         return;
     if (state == PIRN__WAITER_WOKEN) {
-        line->woken--;
+        line->woken = NULL;
         pirn__list_push_head(&line->waiters, &waiter->link_);
     } else {
         pirn__list_push_tail(&line->waiters, &waiter->link_);
     }
     pirn__waiter_set_state(waiter, PIRN__WAITER_QUEUED);
-    publish_length(line);
+    publish_next(line);
 }
 
 void pirn__line_leave(struct pirn__line *line, pirn_io_waiter *waiter)
@@ -60,24 +67,24 @@ void pirn__line_leave(struct pirn__line *line, pirn_io_waiter *waiter)
     if (state == PIRN__WAITER_QUEUED)
         pirn__list_remove(&waiter->link_);
     else if (state == PIRN__WAITER_WOKEN)
-        line->woken--;
+        line->woken = NULL;
     pirn__waiter_set_state(waiter, PIRN__WAITER_OUT);
-    publish_length(line);
+    publish_next(line);
 }
 
 pirn_waker pirn__line_call_up(struct pirn__line *line)
 {
-    pirn_io_waiter *waiter = PIRN_CONTAINER_OF(
-        pirn__list_pop_head(&line->waiters), pirn_io_waiter, link_);
+    pirn_io_waiter *waiter = waiter_of(line->waiters.next_);
 
+    pirn__list_remove(&waiter->link_);
     pirn__waiter_set_state(waiter, PIRN__WAITER_WOKEN);
-    line->woken++;
-    publish_length(line);
+    line->woken = waiter;
+    publish_next(line);
     return pirn_waker_take(&waiter->waker_);
 }
 
 void pirn__line_empty(struct pirn__line *line, pirn_link *out)
 {
     pirn__list_splice_tail(out, &line->waiters);
-    publish_length(line);
+    publish_next(line);
 }

@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/prefetch.h"
 #include "reactor/io.h"
 #include "sys/fork.h"
 #include "sys/sys.h"
@@ -32,6 +33,8 @@ enum {
     SLOT_NONE = UINT32_MAX >> 1,
     REACTOR_ALIGN = 64,
     EVENTS_ALIGN = 16,
+    BATCH_SIZE = 16,
+    TASK_BYTES = 256, /* of a task, that a wake and the run after it touch */
 };
 
 /* Tokens of our own descriptors; slots have generations from 1 on. */
@@ -450,19 +453,60 @@ void pirn__harvest_deinit(struct pirn__harvest *harvest,
 struct target {
     struct pirn__io *io;       /* with a reference */
     struct pirn__alarm *alarm;
+    uint32_t events;
 };
 
-static struct target resolve_locked(struct pirn__reactor *reactor,
+/* A few events that are worked on together: what one of them waits for is
+ * fetched while the others have their turn. */
+struct batch {
+    struct target targets[BATCH_SIZE];
+    pirn_waker wakers[2 * BATCH_SIZE];
+    int target_count;
+    int waker_count;
+};
+
+static void prefetch_slots_locked(const struct pirn__reactor *reactor,
+                                  const struct epoll_event *events, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint32_t index = (uint32_t)events[i].data.u64;
+
+        if (index < reactor->slot_count)
+            pirn__prefetch(&reactor->slots[index], 1);
+    }
+}
+
+/* Whom the token names; without a reference. */
+static struct target resolve_locked(const struct pirn__reactor *reactor,
                                     uint64_t token)
 {
     uint32_t index = (uint32_t)token;
-    struct slot *slot = &reactor->slots[index];
+    const struct slot *slot = &reactor->slots[index];
 
     if (index >= reactor->slot_count || slot->generation != token >> 32)
         return (struct target){0};
-    if (slot->io != NULL)
-        pirn__io_keep(slot->io);
-    return (struct target){slot->io, slot->alarm};
+    return (struct target){slot->io, slot->alarm, 0};
+}
+
+static void resolve_all_locked(struct pirn__reactor *reactor,
+                               const struct epoll_event *events, int count,
+                               struct batch *batch)
+{
+    batch->target_count = 0;
+    for (int i = 0; i < count; i++) {
+        struct target target = resolve_locked(reactor, events[i].data.u64);
+
+        if (target.io == NULL && target.alarm == NULL)
+            continue;
+        if (target.io != NULL)
+            pirn__prefetch(target.io, PIRN__IO_EVENT_BYTES);
+        target.events = events[i].events;
+        batch->targets[batch->target_count++] = target;
+    }
+    for (int i = 0; i < batch->target_count; i++) {
+        if (batch->targets[i].io != NULL)
+            pirn__io_keep(batch->targets[i].io);
+    }
 }
 
 static void ring_alarm(struct pirn__alarm *alarm)
@@ -474,30 +518,66 @@ static void ring_alarm(struct pirn__alarm *alarm)
     alarm->fn(alarm);
 }
 
-/* True for a descriptor, false for one of our own. */
-static bool dispatch(struct pirn__reactor *reactor,
-                     struct pirn__harvest *harvest,
-                     const struct epoll_event *event)
+/* Hand an event to its descriptor; true if it was for one. */
+static bool deliver(const struct target *target, struct batch *batch)
 {
-    struct target target;
-
-    if (event->data.u64 == TOKEN_WAKE) {
-        harvest_wake(reactor);
-        harvest->woken = true;
+    if (target->alarm != NULL)
+        ring_alarm(target->alarm);
+    if (target->io == NULL)
         return false;
-    }
-    if (event->data.u64 == TOKEN_TIMER)
-        return false;
-    pirn__lock(&reactor->lock);
-    target = resolve_locked(reactor, event->data.u64);
-    pirn__unlock(&reactor->lock);
-    if (target.alarm != NULL)
-        ring_alarm(target.alarm);
-    if (target.io == NULL)
-        return false;
-    pirn__io_event(target.io, event->events);
-    pirn__io_drop(target.io);
+    batch->waker_count += pirn__io_take_event(
+        target->io, target->events, &batch->wakers[batch->waker_count]);
+    pirn__io_drop(target->io);
     return true;
+}
+
+static void wake_all(const struct batch *batch)
+{
+    /* The first lines of a task, which a task's waker points to. */
+    for (int i = 0; i < batch->waker_count; i++)
+        pirn__prefetch(batch->wakers[i].data, TASK_BYTES);
+    for (int i = 0; i < batch->waker_count; i++)
+        pirn_waker_wake(batch->wakers[i]);
+}
+
+/* Returns how many of the events were for descriptors. */
+static int dispatch(struct pirn__reactor *reactor,
+                    const struct epoll_event *events, int count)
+{
+    struct batch batch;
+    int delivered = 0;
+
+    pirn__lock(&reactor->lock);
+    prefetch_slots_locked(reactor, events, count);
+    resolve_all_locked(reactor, events, count, &batch);
+    pirn__unlock(&reactor->lock);
+    for (int i = 0; i < batch.target_count; i++) {
+        if (batch.targets[i].io != NULL)
+            pirn__line_prefetch(&batch.targets[i].io->lines[0]);
+    }
+    batch.waker_count = 0;
+    for (int i = 0; i < batch.target_count; i++)
+        delivered += deliver(&batch.targets[i], &batch);
+    wake_all(&batch);
+    return delivered;
+}
+
+/* Take our own descriptors out of the events; how many remain. */
+static int take_own(struct pirn__reactor *reactor,
+                    struct pirn__harvest *harvest, int count)
+{
+    struct epoll_event *events = harvest->events;
+    int kept = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u64 == TOKEN_WAKE) {
+            harvest_wake(reactor);
+            harvest->woken = true;
+        } else if (events[i].data.u64 != TOKEN_TIMER) {
+            events[kept++] = events[i];
+        }
+    }
+    return kept;
 }
 
 int pirn__reactor_harvest(struct pirn__reactor *reactor,
@@ -511,9 +591,13 @@ int pirn__reactor_harvest(struct pirn__reactor *reactor,
     harvest->woken = false;
     count = pirn__sys->epoll_wait(epoll_of(reactor), events,
                                   PIRN__HARVEST_SIZE, deadline);
-    for (int i = 0; i < count; i++)
-        harvested += dispatch(reactor, harvest, &events[i]);
-    return count < 0 ? count : harvested;
+    if (count < 0)
+        return count;
+    count = take_own(reactor, harvest, count);
+    for (int i = 0; i < count; i += BATCH_SIZE)
+        harvested += dispatch(reactor, &events[i],
+                              count - i < BATCH_SIZE ? count - i : BATCH_SIZE);
+    return harvested;
 }
 
 int pirn__reactor_poll(struct pirn__reactor *reactor, pirn_deadline deadline)
@@ -560,7 +644,7 @@ static void close_descriptors(struct pirn__reactor *reactor)
     pirn__sys->close(epoll_fd);
 }
 
-void pirn__reactor_shutdown(struct pirn__reactor *reactor)
+void pirn__reactor_unbind_all(struct pirn__reactor *reactor)
 {
     struct pirn__io *io;
 
@@ -569,6 +653,11 @@ void pirn__reactor_shutdown(struct pirn__reactor *reactor)
         pirn__io_end(io, reactor);
         pirn__io_drop(io);
     }
+}
+
+void pirn__reactor_shutdown(struct pirn__reactor *reactor)
+{
+    pirn__reactor_unbind_all(reactor);
     close_descriptors(reactor);
 }
 
@@ -576,8 +665,8 @@ void pirn__reactor_free(struct pirn__reactor *reactor)
 {
     const pirn_alloc *alloc = reactor->alloc;
 
-    PIRN_ASSERT(reactor->wake_fd < 0);
     PIRN_ASSERT(pirn__list_empty(&reactor->bound));
+    close_descriptors(reactor);
     pirn__harvest_deinit(&reactor->harvest, alloc);
     if (reactor->slots != NULL)
         alloc->give(alloc->ctx, reactor->slots,

@@ -50,8 +50,10 @@ void pirn__alarm_close(struct pirn__reactor *reactor,
  * or the same.  Nothing once it is closed.  Any thread. */
 void pirn__alarm_arm(struct pirn__alarm *alarm, pirn_deadline deadline);
 
-/* The events of one poll of one thread. */
-enum { PIRN__HARVEST_SIZE = 256 };
+/* The events of one poll of one thread.  Few, because what an event brings into
+ * the caches must still be there when its task runs, and each of the tasks
+ * before it makes the kernel touch many kilobytes; see docs/decisions/0006. */
+enum { PIRN__HARVEST_SIZE = 32 };
 struct pirn__harvest {
     bool woken; /* the wake descriptor was among them: the wake is yours */
     void *events; /* the system's, PIRN__HARVEST_SIZE of them */
@@ -75,10 +77,14 @@ void pirn__reactor_wake(struct pirn__reactor *reactor);
 int pirn__reactor_fd(const struct pirn__reactor *reactor);
 
 /* Unbind every descriptor: its waiters answer PIRN_ESHUTDOWN, close still
- * works.  Closes the set and the wake descriptor.  Not during a poll. */
+ * works. */
+void pirn__reactor_unbind_all(struct pirn__reactor *reactor);
+
+/* The same, and close the set and the wake descriptor.  Not during a poll: the
+ * thread would sleep on, or wake up in the set that gets the number next. */
 void pirn__reactor_shutdown(struct pirn__reactor *reactor);
 
-/* After shutdown, when nobody can call wake any more. */
+/* After one of the two, when nobody can poll or call wake any more. */
 void pirn__reactor_free(struct pirn__reactor *reactor);
 
 /* For io.c, which holds the lock of `io` meanwhile. */

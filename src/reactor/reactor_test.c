@@ -317,3 +317,94 @@ TEST(reactor_event_of_a_closed_descriptor_is_for_nobody)
     close(again[1]);
     fixture_close(&fixture);
 }
+
+/* Alarms. */
+
+static void ring_nobody(struct pirn__alarm *alarm)
+{
+    (void)alarm;
+}
+
+/* Goal: the kernel is told of the earliest time only, and after the close of
+ * nothing.
+ * Method: a table that counts; a fake clock. */
+TEST(reactor_alarm_is_armed_for_the_earliest)
+{
+    struct reactor_fixture fixture;
+    struct pirn__alarm alarm;
+
+    fixture_open(&fixture);
+    REQUIRE(pirn__alarm_open(fixture.reactor, &alarm, ring_nobody) == 0);
+    begin_fake();
+    pirn__alarm_arm(&alarm, (pirn_deadline){now_ns + 100});
+    pirn__alarm_arm(&alarm, (pirn_deadline){now_ns + 200});
+    pirn__alarm_arm(&alarm, (pirn_deadline){now_ns + 100});
+    EXPECT_EQ(1, timer_sets);
+    EXPECT_EQ(now_ns + 100, last_timer.ns);
+    pirn__alarm_arm(&alarm, (pirn_deadline){now_ns + 50});
+    EXPECT_EQ(2, timer_sets);
+    EXPECT_EQ(now_ns + 50, last_timer.ns);
+    pirn__alarm_close(fixture.reactor, &alarm);
+    pirn__alarm_arm(&alarm, (pirn_deadline){now_ns + 10});
+    EXPECT_EQ(2, timer_sets);
+    pirn__sys = &pirn__sys_linux;
+    fixture_close(&fixture);
+}
+
+enum { LATE_NS = 2000, EARLY_NS = 1000 };
+
+static struct pirn__alarm contested;
+static PIRN_ATOMIC(int) early_begun;
+static PIRN_ATOMIC(int) early_done;
+
+static void *arm_early(void *arg)
+{
+    (void)arg;
+    /* acquire [test.alarm]: the other one is in the kernel. */
+    while (pirn__load(&early_begun, acquire) == 0)
+        sched_yield();
+    pirn__alarm_arm(&contested, (pirn_deadline){EARLY_NS});
+    /* release [test.alarm]: pairs with the look in preempted_set(). */
+    pirn__store(&early_done, 1, release);
+    return NULL;
+}
+
+/* The one that is late stands still on its way into the kernel. */
+static int preempted_set(int fd, pirn_deadline deadline)
+{
+    (void)fd;
+    if (deadline.ns == LATE_NS) {
+        /* release [test.alarm]: let the other one come. */
+        pirn__store(&early_begun, 1, release);
+        /* acquire [test.alarm]: it may be done, or wait for us. */
+        for (int i = 0;
+             i < 10000 && pirn__load(&early_done, acquire) == 0; i++)
+            sched_yield();
+    }
+    last_timer = deadline;
+    return 0;
+}
+
+/* Goal: of two threads that arm an alarm at once the earlier time stands, though
+ * the later one reaches the kernel last.
+ * Method: a table whose system call waits for the other thread, as long as that
+ * has a chance to overtake. */
+TEST(reactor_alarm_keeps_the_earlier_of_two)
+{
+    struct reactor_fixture fixture;
+    pthread_t thread;
+
+    fixture_open(&fixture);
+    REQUIRE(pirn__alarm_open(fixture.reactor, &contested, ring_nobody) == 0);
+    begin_fake();
+    table.timerfd_set = preempted_set;
+    pirn__init(&early_begun, 0);
+    pirn__init(&early_done, 0);
+    REQUIRE(pthread_create(&thread, NULL, arm_early, NULL) == 0);
+    pirn__alarm_arm(&contested, (pirn_deadline){LATE_NS});
+    pthread_join(thread, NULL);
+    EXPECT_EQ(EARLY_NS, last_timer.ns);
+    pirn__sys = &pirn__sys_linux;
+    pirn__alarm_close(fixture.reactor, &contested);
+    fixture_close(&fixture);
+}

@@ -120,13 +120,6 @@ static int attach_locked(struct pirn__io *io, unsigned direction, pirn_cx *cx,
 
 /* Waiting. */
 
-void pirn__waiter_init(pirn_io_waiter *waiter, struct pirn__io *io,
-                       enum pirn_interest direction)
-{
-    *waiter = (pirn_io_waiter){.io_ = io, .direction_ = (uint8_t)direction};
-    pirn__list_init(&waiter->link_);
-}
-
 static bool is_always_ready(const struct pirn__io *io)
 {
     uint64_t word = pirn__readiness_get(&io->readiness);
@@ -216,6 +209,18 @@ enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
     return *rc > 0 ? PIRN_PENDING : PIRN_READY;
 }
 
+/* The way without a lock, for who is in no line; false if it has to wait. */
+static bool try_at_once(pirn_io_waiter *waiter,
+                        const struct pirn__io_call *call, ssize_t *result)
+{
+    ssize_t n = pirn__io_try(waiter->io_, waiter->direction_, call);
+
+    if (n == -EAGAIN)
+        return false;
+    *result = n;
+    return true;
+}
+
 enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
                                       const struct pirn__io_call *call,
                                       ssize_t *result)
@@ -223,6 +228,8 @@ enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
     struct pirn__io *io = waiter->io_;
     int rc;
 
+    if (!waiter->entered_ && try_at_once(waiter, call, result))
+        return PIRN_READY;
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         if (pirn__waiter_poll_ready(waiter, cx, &rc) == PIRN_PENDING)
             return PIRN_PENDING;

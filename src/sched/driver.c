@@ -71,6 +71,9 @@ static void submit_here(struct pirn_runtime *rt, struct pirn__task *task,
 {
     struct pirn__task *displaced = rt->lifo;
 
+    /* One of a batch of events. */
+    if (rt->turn.task == NULL)
+        pirn__task_prefetch(task);
     if (origin == PIRN__ORIGIN_SPAWN || rt->turn.task == NULL || rt->lifo_off) {
         pirn__queue_push(&rt->ready, &task->cell.link);
         return;
@@ -113,8 +116,7 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
     struct pirn__task *task = rt->lifo;
     pirn_slink *link;
 
-    if (rt->until_inbox > 0)
-        rt->until_inbox--;
+    rt->until_inbox--;
     *from_lifo = task != NULL && rt->lifo_runs < PIRN__LIFO_RUNS;
     if (*from_lifo) {
         rt->lifo = NULL;
@@ -122,8 +124,8 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
         return task;
     }
     rt->lifo_runs = 0;
-    if (rt->until_inbox == 0 || pirn__queue_empty(&rt->ready)) {
-        rt->until_inbox = rt->shared_interval;
+    if (rt->until_inbox <= 0 || pirn__queue_empty(&rt->ready)) {
+        rt->until_inbox = (int32_t)rt->shared_interval;
         pirn__inbox_take(&rt->inbox, &rt->ready);
     }
     link = pirn__queue_pop(&rt->ready);
@@ -136,15 +138,10 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
 static enum pirn__wake poll_task(struct pirn_runtime *rt,
                                  struct pirn__task *task)
 {
-    enum pirn__wake wake;
-    uint64_t begun;
-
-    if (rt->histograms == NULL)
-        return pirn__task_run(task, &rt->turn, &rt->cache);
-    begun = pirn__histograms_begin(rt->histograms, task);
-    wake = pirn__task_run(task, &rt->turn, &rt->cache);
-    pirn__histograms_end(rt->histograms, begun);
-    return wake;
+    if (rt->histograms != NULL)
+        return pirn__histograms_run(rt->histograms, task, &rt->turn,
+                                    &rt->cache);
+    return pirn__task_run(task, &rt->turn, &rt->cache);
 }
 
 static void run_task(struct pirn_runtime *rt, struct pirn__task *task,

@@ -12,6 +12,7 @@
 
 #include "sched/runtime.h"
 #include "sched/worker.h"
+#include "task/local.h"
 
 enum { HISTOGRAM_BITS = 3, HISTOGRAM_LINEAR = 1 << HISTOGRAM_BITS };
 
@@ -91,20 +92,21 @@ static void add_since(struct pirn__histogram *histogram, uint64_t since,
     pirn__histogram_add(histogram, now > since ? now - since : 0);
 }
 
-uint64_t pirn__histograms_begin(struct pirn__histograms *histograms,
-                                struct pirn__task *task)
+enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
+                                     struct pirn__task *task,
+                                     struct pirn__turn *turn,
+                                     struct pirn__slab_cache *cache)
 {
-    uint64_t now = pirn__sys->clock_ns();
+    uint64_t begun = pirn__sys->clock_ns();
+    enum pirn__wake wake;
 
     add_since(&histograms->of[PIRN_HISTOGRAM_SCHEDULE_LATENCY],
-              *pirn__task_stamp(task), now);
-    return now;
-}
-
-void pirn__histograms_end(struct pirn__histograms *histograms, uint64_t begun)
-{
-    add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
-              pirn__sys->clock_ns());
+              *pirn__task_stamp(task), begun);
+    wake = pirn__task_run(task, turn, cache);
+    if (pirn__local()->turn == turn)
+        add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
+                  pirn__sys->clock_ns());
+    return wake;
 }
 
 /* Readers. */

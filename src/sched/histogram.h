@@ -41,10 +41,12 @@ void pirn__histogram_add(struct pirn__histogram *histogram, uint64_t ns);
 void pirn__histogram_read(const struct pirn__histogram *histogram,
                           pirn_histogram *out);
 
-/* Owner, around a poll.  begin returns what end is given. */
-uint64_t pirn__histograms_begin(struct pirn__histograms *histograms,
-                                struct pirn__task *task);
-void pirn__histograms_end(struct pirn__histograms *histograms, uint64_t begun);
+/* Owner: pirn__task_run(), measured.  A poll during which the worker went on
+ * without this thread is left out: the record went with it. */
+enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
+                                     struct pirn__task *task,
+                                     struct pirn__turn *turn,
+                                     struct pirn__slab_cache *cache);
 
 /* By whoever queues a task, before anybody can pop it. */
 static inline void pirn__histograms_stamp(const struct pirn__home *home,

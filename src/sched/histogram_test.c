@@ -135,12 +135,14 @@ static void start_clock(void)
     pirn__sys = &pirn__sys_linux;
 }
 
-static pirn_runtime *measuring(uint32_t workers)
+static pirn_runtime *measuring(uint32_t workers, struct meter *meter)
 {
     const pirn_runtime_options options = {.workers = workers,
-                                          .histograms = true};
+                                          .histograms = true,
+                                          .alloc = &meter->alloc};
     pirn_runtime *rt = NULL;
 
+    meter_init(meter);
     EXPECT_EQ(0, pirn_runtime_new(&options, &rt));
     return rt;
 }
@@ -177,7 +179,8 @@ static enum pirn_poll step_take_time_twice(struct probe *probe, pirn_cx *cx)
 TEST(histogram_of_a_current_thread_runtime)
 {
     static pirn_histogram read;
-    pirn_runtime *rt = measuring(0);
+    struct meter meter;
+    pirn_runtime *rt = measuring(0, &meter);
     pirn_task *task = NULL;
 
     stop_clock();
@@ -216,7 +219,8 @@ TEST(histogram_stamps_leave_the_cell_alone)
         struct probe probe;
         unsigned char bytes[200];
     } padded, output;
-    pirn_runtime *rt = measuring(0);
+    struct meter meter;
+    pirn_runtime *rt = measuring(0, &meter);
     const pirn_spawn_options options = {.runtime = rt};
 
     memset(&padded, 0xa5, sizeof padded);
@@ -254,7 +258,8 @@ TEST(histogram_of_a_pool_counts_every_poll)
     enum { FIBERS = 200 };
     static pirn_histogram times;
     static pirn_histogram waits;
-    pirn_runtime *rt = measuring(3);
+    struct meter meter;
+    pirn_runtime *rt = measuring(3, &meter);
     pirn_runtime_info info;
     tally ended = {0};
 
@@ -274,6 +279,8 @@ TEST(histogram_of_a_pool_counts_every_poll)
     EXPECT_EQ(info.polls, waits.count);
     EXPECT_GE(times.sum_ns, times.max_ns);
     pirn_runtime_unref(rt);
+    /* A worker's thread may be the last to let go. */
+    wait_for_tally(&meter.dones, 1);
 }
 
 /* Goal: a runtime that was not asked to measure reads no clock for a poll, and

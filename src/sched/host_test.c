@@ -249,6 +249,27 @@ TEST(host_next_deadline_follows_the_timers)
     EXPECT_EQ(2, runtime_end(rt).cancelled);
 }
 
+/* Goal: after the end there is nothing to watch and no turn is due, even if a
+ * timer was.
+ * Method: a sleep that is long over when the runtime ends. */
+TEST(host_has_nothing_to_watch_after_the_end)
+{
+    pirn_runtime *rt = runtime_new();
+    pirn_sleep_op op;
+
+    EXPECT_EQ(0, pirn_runtime_clock_pause(rt));
+    pirn_sleep_init(&op, pirn_after_us(1));
+    EXPECT_EQ(0, pirn_spawn(&op.future, sizeof op,
+                            &(pirn_spawn_options){.runtime = rt}, NULL));
+    turn(rt);
+    EXPECT_EQ(0, pirn_runtime_clock_advance(rt, 1000000));
+    EXPECT_EQ(0, pirn_runtime_next_deadline(rt).ns);
+    EXPECT_EQ(0, pirn_runtime_shutdown(rt, PIRN_NEVER, NULL));
+    EXPECT_EQ(PIRN_NEVER.ns, pirn_runtime_next_deadline(rt).ns);
+    EXPECT_EQ(-1, pirn_runtime_fd(rt));
+    pirn_runtime_unref(rt);
+}
+
 /* Goal: block_on polls at least once, so that success beats an expired
  * deadline; else it says -ETIMEDOUT and has dropped the future.
  * Method: a future that is ready, and one that never is. */

@@ -86,7 +86,8 @@ MODEL(inbox_pushes_come_out_once_and_in_order, .preemptions = 3)
     EXPLORE_CHECK(second != 0 && third != 0 && second < third);
 }
 
-/* The driver's announcement: see driver.c. */
+/* An owner that announces its sleep, as a driver does; that one's third state
+ * and everything else it must see is in runtime_model.c. */
 static PIRN_ATOMIC(uint32_t) sleeping;
 
 static void owner(void *arg)

@@ -3,13 +3,12 @@
  *
  * The monitor is an event in the wait set, not a thread: an alarm of a few
  * milliseconds.  A worker that has slept and found a task arms it if it is not
- * armed.
- * Whoever harvests it, an idle worker or, if there is none, a running one at its
- * fairness tick, compares the poll counters.  A worker that runs and has not
- * moved since the last time holds up its LIFO slot, its inbox, what has yielded
- * there, its due timers and what is in its ring: those are made reachable, and a
- * sleeper is woken for them.  The alarm is armed again only if somebody has run meanwhile, so an idle
- * runtime has no timer.
+ * armed.  Whoever harvests it, an idle worker or, if there is none, a running one
+ * at its fairness tick, compares the poll counters.  A worker that runs and has
+ * not moved since the last time holds up its LIFO slot, its inbox, what has
+ * yielded there, its due timers and what is in its ring: those are made
+ * reachable, and a sleeper is woken for them.  The alarm is armed again only if
+ * somebody has run meanwhile, so an idle runtime has no timer.
  */
 #include "base/lock.h"
 #include "sched/runtime.h"
@@ -47,25 +46,36 @@ static uint64_t rescue(struct pirn__worker *stuck)
     return count;
 }
 
-/* Compare and rescue; true if anybody has run since the last time. */
-static bool look_at_all_locked(struct pirn__pool *pool, uint64_t *rescued)
+/* True if it has moved since the last look. */
+static bool has_moved(struct pirn__worker *worker)
 {
-    bool moved = false;
+    /* relaxed: a statistic that tells whether it moves. */
+    uint64_t polls = pirn__load(&worker->counters.polls, relaxed);
+    bool moved;
+
+    pirn__lock(&worker->pool->monitor_lock);
+    moved = polls != worker->polls_seen;
+    worker->polls_seen = polls;
+    pirn__unlock(&worker->pool->monitor_lock);
+    return moved;
+}
+
+/* Compare and rescue; true if anybody runs. */
+static bool look_at_all(struct pirn__pool *pool, uint64_t *rescued)
+{
+    bool running = false;
 
     for (uint32_t i = 0; i < pool->count; i++) {
         struct pirn__worker *worker = pool->workers[i];
-        /* relaxed: a statistic that tells whether it moves. */
-        uint64_t polls = pirn__load(&worker->counters.polls, relaxed);
-        bool same = polls == worker->polls_seen;
+        bool moved = has_moved(worker);
 
-        worker->polls_seen = polls;
         if (!is_running(worker))
             continue;
-        moved = true;
-        if (same)
+        running = true;
+        if (!moved)
             *rescued += rescue(worker);
     }
-    return moved;
+    return running;
 }
 
 void pirn__monitor_event(struct pirn__alarm *alarm)
@@ -78,9 +88,7 @@ void pirn__monitor_event(struct pirn__alarm *alarm)
 
     /* seq_cst [monitor.armed]: before the look at who runs. */
     pirn__store(&pool->monitor_armed, 0, seq_cst);
-    pirn__lock(&pool->monitor_lock);
-    running = look_at_all_locked(pool, &rescued);
-    pirn__unlock(&pool->monitor_lock);
+    running = look_at_all(pool, &rescued);
     if (rescued > 0 && self != NULL)
         pirn__count(&self->counters.rescues);
     if (running)

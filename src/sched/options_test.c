@@ -114,7 +114,7 @@ TEST(options_wrong_variable_is_named)
         {"PIRN_BLOCKING_THREADS", "0"},  {"PIRN_BLOCKING_THREADS", "4097"},
         {"PIRN_WORKERS", "0"},           {"PIRN_WORKERS", "513"},
         {"PIRN_WORKERS", "auto"},        {"PIRN_WORKERS", "-1"},
-        {"PIRN_SEED", "0"},              {"PIRN_SEED", "0x1"},
+        {"PIRN_SEED", "one"},            {"PIRN_SEED", "0x"},
         {"PIRN_SHARED_INTERVAL", "0"},   {"PIRN_SHARED_INTERVAL", "1000001"},
         {"PIRN_EVENT_INTERVAL", "0"},    {"PIRN_EVENT_INTERVAL", "1 "},
         {"PIRN_LIFO", "2"},              {"PIRN_LIFO", "off"},

@@ -229,9 +229,12 @@ static void end_threads(struct pirn__pool *pool, uint32_t refs)
 
     pirn__pool_stop(pool);
     (void)pirn__pool_wait_stopped(pool, PIRN_NEVER);
-    /* Ends: they are on their last lines.  acquire [home.refs]: as for the last
-     * reference. */
-    while ((now = pirn__load(&home->refs, acquire)) != refs) {
+    /* Ends: they are on their last lines. */
+    for (;;) {
+        /* acquire [home.refs]: as for the last reference. */
+        now = pirn__load(&home->refs, acquire);
+        if (now == refs)
+            break;
         pirn_deadline soon = {pirn__sys->clock_ns() + 1000000};
 
         (void)pirn__sys->futex_wait(&home->refs.v_, now, soon);
@@ -270,6 +273,12 @@ void pirn__pool_stop(struct pirn__pool *pool)
      * sleeps, and we wake those that have said so after this. */
     pirn__store(&pool->stop, 1, seq_cst);
     wake_all(pool);
+}
+
+bool pirn__pool_is_running(const struct pirn__pool *pool)
+{
+    /* acquire [pool.running]: sees all that the threads did. */
+    return pirn__load(&pool->running, acquire) != 0;
 }
 
 bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline)

@@ -48,10 +48,14 @@ TEST(pool_too_many_workers_refused)
 
 /* Goal: a pool drives itself: nobody can turn it, and it has no descriptor to
  * watch and no deadline to keep.
- * Method: the three calls. */
+ * Method: the three calls; and the clock of tests, which it has not either. */
 TEST(pool_cannot_be_driven_by_a_host)
 {
     pirn_runtime *rt = pool_new(2);
+
+    EXPECT_EQ(-EPERM, pirn_runtime_clock_pause(rt));
+    EXPECT_EQ(-EPERM, pirn_runtime_clock_advance(rt, 1));
+    EXPECT_EQ(-EPERM, pirn_runtime_clock_resume(rt));
 
     EXPECT_EQ(-EPERM, pirn_runtime_turn(rt, PIRN_NEVER));
     EXPECT_EQ(-EPERM, pirn_runtime_fd(rt));

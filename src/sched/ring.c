@@ -174,6 +174,24 @@ pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into)
     return link;
 }
 
+uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out)
+{
+    uint32_t taken = 0;
+    uint32_t first;
+    uint32_t count;
+
+    /* Ends: each round takes half, and an owner that goes on pushing is not the
+     * one this is for; so never more than a ring holds. */
+    while (taken < PIRN__RING_SIZE &&
+           (count = claim(ring, &first, PIRN__RING_SIZE)) > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            pirn__queue_push(out, get(ring, first + i));
+        release_claim(ring);
+        taken += count;
+    }
+    return taken;
+}
+
 uint32_t pirn__ring_len(const struct pirn__ring *ring)
 {
     /* seq_cst [ring.head]: after the caller has said that it sleeps. */

@@ -48,6 +48,10 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out);
  * them to run; NULL if there was nothing or another thief is at it. */
 pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into);
 
+/* Any thread.  Move all that can be had to the end of `out`; how many.  What is
+ * pushed meanwhile, or what another thief is at, may stay. */
+uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out);
+
 /* Any thread.  How many are in, a moment ago; the look is seq_cst. */
 uint32_t pirn__ring_len(const struct pirn__ring *ring);
 

@@ -155,7 +155,8 @@ static void rob_the_thief(void *arg)
         continue;
 }
 
-/* Goal: what a thief puts into its own ring is whole for who steals it there. */
+/* Goal: what a thief puts into its own ring is whole for who steals it
+ * there. */
 MODEL(ring_thief_of_a_thief, .preemptions = 4, .stale = 3)
 {
     begin();

@@ -196,6 +196,35 @@ TEST(ring_overflow_needs_a_full_ring)
     expect_pops(&ring, &deck, HALF, HALF);
 }
 
+/* Goal: all of a ring can be taken out, oldest first; not what a thief is at.
+ * Method: empty, some, full; then with a claimed range. */
+TEST(ring_take_empties_it)
+{
+    static const size_t counts[] = {0, 1, 2, 7, SIZE};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct pirn__queue queue = {0};
+        struct pirn__ring ring;
+        struct deck deck;
+
+        ring_at(&ring, UINT32_MAX - 3);
+        push_some(&ring, &deck, 0, counts[i]);
+        EXPECT_EQ(counts[i], pirn__ring_take(&ring, &queue));
+        EXPECT_EQ(0, pirn__ring_len(&ring));
+        for (size_t n = 0; n < counts[i]; n++) {
+            pirn_slink *link = pirn__queue_pop(&queue);
+
+            REQUIRE(link != NULL);
+            EXPECT_EQ(n, number_of(&deck, link));
+        }
+        EXPECT(pirn__queue_empty(&queue));
+        push_some(&ring, &deck, 0, SIZE);
+        claim_as_thief(&ring, UINT32_MAX - 3 + (uint32_t)counts[i], 5);
+        EXPECT_EQ(0, pirn__ring_take(&ring, &queue));
+        expect_pops(&ring, &deck, 5, SIZE - 5);
+    }
+}
+
 /* One owner and two thieves, each with a ring. */
 enum { THIEVES = 2 };
 
@@ -226,6 +255,8 @@ static void chase_run(struct chase *chase, size_t thief)
 {
     struct pirn__ring *own = &chase->rings[thief];
 
+    struct pirn__queue queue = {0};
+
     while (!chase_is_over(chase)) {
         size_t victim = (thief + 1) % (1 + THIEVES);
         pirn_slink *link = pirn__ring_pop(own);
@@ -236,8 +267,10 @@ static void chase_run(struct chase *chase, size_t thief)
         }
         if (link != NULL)
             chase_take(chase, link);
-        else
+        else if (pirn__ring_take(&chase->rings[victim], &queue) == 0)
             sched_yield();
+        while ((link = pirn__queue_pop(&queue)) != NULL)
+            chase_take(chase, link);
     }
 }
 

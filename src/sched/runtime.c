@@ -117,7 +117,7 @@ static void fill_workers(struct pirn_runtime *rt,
     rt->worker_stack_size_bytes = options->worker_stack_size_bytes;
     rt->shared_interval = options->shared_interval;
     rt->event_interval = options->event_interval;
-    rt->until_inbox = options->shared_interval;
+    rt->until_inbox = (int32_t)options->shared_interval;
     rt->lifo_off = options->lifo_off;
 }
 

@@ -92,7 +92,7 @@ struct pirn_runtime {
     struct pirn__queue deferred; /* run again after the next look for events */
     struct pirn__task *lifo;
     uint32_t lifo_runs;
-    uint32_t until_inbox; /* polls until it looks there */
+    int32_t until_inbox; /* polls until it looks there; 0 or less: now */
     struct pirn__turn turn;
     struct pirn__histograms *histograms; /* NULL: does not measure */
     pirn__seat_counter polls;

@@ -4,6 +4,7 @@
  *
  * A lost wake shows as a deadlock: everybody waits without a deadline.
  */
+#include <pirn/blocking.h>
 #include <pirn/runtime.h>
 #include <pirn/task.h>
 #include <pirn/time.h>
@@ -164,6 +165,56 @@ MODEL(runtime_earlier_timer_wakes_the_driver, .preemptions = 4, .stale = 3,
     EXPLORE_CHECK(pirn_block_on(rt, &sleep.future, PIRN_NEVER) == 0);
     EXPLORE_CHECK(pirn_sleep_rc(&sleep) == 0);
     explore_join();
+    pirn_runtime_unref(rt);
+}
+
+static void advance(void *arg)
+{
+    (void)arg;
+    EXPLORE_CHECK(pirn_runtime_clock_advance(rt, 7000000) == 0);
+}
+
+/* Goal: a clock that is moved by hand wakes the driver for what is due then.
+ * Method: real time stands still. */
+MODEL(runtime_advanced_clock_wakes_the_driver, .preemptions = 4, .stale = 2,
+      .spurious = -1, .frozen = true)
+{
+    pirn_sleep_op sleep;
+
+    begin();
+    EXPLORE_CHECK(pirn_runtime_clock_pause(rt) == 0);
+    pirn_sleep_init(&sleep, (pirn_deadline){1000000 + 5000000});
+    explore_thread(advance, NULL);
+    EXPLORE_CHECK(pirn_block_on(rt, &sleep.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(pirn_sleep_rc(&sleep) == 0);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+static void cancel_task(void *arg)
+{
+    pirn_task_cancel(arg);
+    pirn_task_unref(arg);
+}
+
+/* Goal: a cancel from another thread meets a task that is waiting, running or
+ * done, beside a wake. */
+MODEL(runtime_cancel_against_a_wake, .preemptions = 2, .stale = 2,
+      .spurious = -1)
+{
+    pirn_join_op join;
+    pirn_task *task;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    pirn_join_init(&join, task);
+    explore_thread(cancel_task, pirn_task_ref(task));
+    explore_thread(meet, &conditions[0]);
+    EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(join.outcome == 0 || join.outcome == -ECANCELED);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    pirn_task_unref(task);
     pirn_runtime_unref(rt);
 }
 
@@ -328,6 +379,55 @@ MODEL(runtime_shutdown_wakes_the_driver, .preemptions = 4, .stale = 2,
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
     explore_join();
     EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    pirn_runtime_unref(rt);
+}
+
+static void join_until_the_end(void *arg)
+{
+    int outcome = 0;
+
+    EXPLORE_CHECK(pirn_task_join(arg, PIRN_NEVER, &outcome) == 0);
+    EXPLORE_CHECK(outcome == -ECANCELED);
+    pirn_task_unref(arg);
+}
+
+/* Goal: a plain thread that waits for a task, and perhaps drives, gives the
+ * seat up for the shutdown, and is told of the end. */
+MODEL(runtime_shutdown_against_a_waiting_thread, .preemptions = 3, .stale = 2,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *task;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    explore_thread(join_until_the_end, task);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    pirn_runtime_unref(rt);
+}
+
+static int work(void *arg)
+{
+    pirn__add((pirn__state *)arg, 1, relaxed);
+    return 0;
+}
+
+/* Goal: a shutdown waits for the job that runs, and its end wakes it. */
+MODEL(runtime_shutdown_waits_for_a_job, .preemptions = 3, .stale = 2,
+      .spurious = -1, .frozen = true)
+{
+    static pirn__state runs;
+    pirn_spawn_options options = {0};
+    pirn_report report = {0};
+
+    begin();
+    options.runtime = rt;
+    EXPLORE_CHECK(pirn_spawn_blocking(work, &runs, &options, NULL) == 0);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    EXPLORE_CHECK(report.jobs_completed + report.jobs_refused == 1);
+    EXPLORE_CHECK(pirn__load(&runs, relaxed) == report.jobs_completed);
+    explore_join();
     pirn_runtime_unref(rt);
 }
 

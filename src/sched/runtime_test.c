@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "engine/pool_fixture.h"
 #include "sched/runtime_test.h"
 
 static void expect_refused(const pirn_runtime_options *options)
@@ -324,4 +325,73 @@ TEST(runtime_info_of_an_idle_runtime)
     EXPECT_GE(pirn_runtime_fd(rt), 0);
     EXPECT_EQ(UINT64_MAX, pirn_runtime_next_deadline(NULL).ns);
     runtime_end(rt);
+}
+
+/* A task that waits for one wake. */
+static enum pirn_poll step_wait_once(struct probe *probe, pirn_cx *cx)
+{
+    pirn_waker *slot = probe->arg;
+
+    if (probe->polls > 0)
+        return PIRN_READY;
+    *slot = pirn_waker_clone(cx->waker);
+    return PIRN_PENDING;
+}
+
+static void expect_depths(struct rig *rig, uint64_t injected, uint64_t inbox,
+                          uint32_t queued)
+{
+    pirn_runtime_info info;
+    pirn_worker_info worker;
+
+    pirn_runtime_get_info(rig->rt, &info);
+    EXPECT_EQ(0, pirn_runtime_get_worker(rig->rt, 0, &worker));
+    EXPECT_EQ(injected, info.injected);
+    EXPECT_EQ(inbox, worker.inbox);
+    EXPECT_EQ(queued, worker.queued);
+}
+
+/* Goal: how many tasks wait in each queue can be read: in the one for all, in a
+ * worker's inbox, in its ring.
+ * Method: four tasks go from one to the next by hand; part of them by way of
+ * the monitor's rescue. */
+TEST(runtime_info_of_the_queues)
+{
+    enum { TASKS = 4 };
+    const struct pirn__taskpool_ops *tasks = &pirn__stealable_ops;
+    struct pirn__worker *worker;
+    struct pirn__task *task;
+    pirn_waker wakers[TASKS];
+    struct rig rig;
+
+    rig_init(&rig, 2);
+    worker = rig_worker(&rig, 0);
+    for (size_t i = 0; i < TASKS; i++)
+        spawn_probe(rig.rt, step_wait_once, &wakers[i], NULL);
+    expect_depths(&rig, TASKS, 0, 0);
+    rig_become(&rig, 0);
+    while ((task = tasks->pop_shared(worker)) != NULL ||
+           (task = tasks->pop(worker)) != NULL)
+        rig_run(worker, task);
+    rig_leave();
+    expect_depths(&rig, 0, 0, 0);
+    pirn_waker_wake(wakers[0]);
+    pirn_waker_wake(wakers[1]);
+    expect_depths(&rig, 0, 2, 0);
+    EXPECT_EQ(2, tasks->rescue(worker));
+    expect_depths(&rig, 2, 0, 0);
+    pirn_waker_wake(wakers[2]);
+    pirn_waker_wake(wakers[3]);
+    expect_depths(&rig, 2, 2, 0);
+    rig_become(&rig, 0);
+    worker->tick = 1;
+    task = tasks->pop(worker);
+    expect_depths(&rig, 2, 0, 1);
+    do {
+        rig_run(worker, task);
+        task = tasks->pop(worker);
+    } while (task != NULL || (task = tasks->pop_shared(worker)) != NULL);
+    rig_leave();
+    expect_depths(&rig, 0, 0, 0);
+    rig_deinit(&rig);
 }

@@ -222,7 +222,12 @@ static void release(struct pirn_runtime *rt, pirn_report *report)
 {
     end_participants(rt, report);
     shut_timers(rt);
-    pirn__reactor_shutdown(rt->home.reactor);
+    /* A worker that was left behind may yet look into the set, and then is told
+     * to end; the set goes with the memory. */
+    if (rt->pool != NULL && pirn__pool_is_running(rt->pool))
+        pirn__reactor_unbind_all(rt->home.reactor);
+    else
+        pirn__reactor_shutdown(rt->home.reactor);
     pirn__runtime_end_stacks(rt);
     (void)count_tasks(rt, report);
     pirn__slabs_flush(&rt->slabs, &rt->cache);
@@ -247,7 +252,36 @@ static bool is_running(struct pirn__task *task)
     return (pirn__state_peek(pirn__task_state(task)) & PIRN__RUNNING) != 0;
 }
 
-static void note_if_running(struct pirn__task *task, void *arg)
+static pirn_report_task *find_entry(pirn_report *report, pirn_task_id id)
+{
+    for (uint32_t i = 0; i < report->task_count; i++) {
+        if (report->tasks[i].id.value == id.value)
+            return &report->tasks[i];
+    }
+    return NULL;
+}
+
+/* What it waits for only who drives it might ask. */
+static void note_name(struct pirn__task *task, void *arg)
+{
+    if (find_entry(arg, pirn_task_get_id((pirn_task *)task)) == NULL)
+        (void)add_entry(arg, task);
+}
+
+/* First those that may turn out to be stuck. */
+static void note_name_if_running(struct pirn__task *task, void *arg)
+{
+    if (is_running(task))
+        note_name(task, arg);
+}
+
+static void note_names(struct pirn_runtime *rt, pirn_report *report)
+{
+    pirn__root_visit(rt, note_name_if_running, report);
+    pirn__root_visit(rt, note_name, report);
+}
+
+static void mark_if_running(struct pirn__task *task, void *arg)
 {
     pirn_report *report = arg;
     pirn_report_task *entry;
@@ -255,16 +289,10 @@ static void note_if_running(struct pirn__task *task, void *arg)
     if (!is_running(task))
         return;
     report->still_running++;
-    entry = add_entry(report, task);
+    note_name(task, report);
+    entry = find_entry(report, pirn_task_get_id((pirn_task *)task));
     if (entry != NULL)
         entry->running = true;
-}
-
-/* What it waits for only the driver might ask. */
-static void note_if_idle(struct pirn__task *task, void *arg)
-{
-    if (!is_running(task))
-        (void)add_entry(arg, task);
 }
 
 /* The driver does not come back: say what is known and leave it to finish.  It
@@ -275,8 +303,8 @@ static void abandon(struct pirn_runtime *rt)
     uint64_t live;
     pirn_link *link;
 
-    pirn__root_visit(rt, note_if_running, report);
-    pirn__root_visit(rt, note_if_idle, report);
+    note_names(rt, report);
+    pirn__root_visit(rt, mark_if_running, report);
     live = count_tasks(rt, report);
     report->aborted += live > 0 ? live - report->still_running : 0;
     for (link = rt->home.participants.next_; link != &rt->home.participants;
@@ -387,13 +415,13 @@ static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
     pirn_deadline grace = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
 
     /* They may be polled this very moment, so only their names are noted. */
-    pirn__root_visit(rt, note_if_idle, report);
+    note_names(rt, report);
     set_phase(rt, PIRN__PHASE_ABORTING);
     pirn__root_visit(rt, abort_task, NULL);
     pirn__pool_stop(rt->pool);
     (void)pirn__pool_wait_stopped(rt->pool, grace);
     reap(rt);
-    pirn__root_visit(rt, note_if_running, report);
+    pirn__root_visit(rt, mark_if_running, report);
 }
 
 /* When nothing is left to run; false if a worker is in a hook, or in what a

@@ -53,6 +53,9 @@ static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
 static bool push_here(struct pirn__worker *worker, pirn_slink *link,
                       enum pirn__origin origin)
 {
+    /* One of a batch of events. */
+    if (worker->turn.task == NULL)
+        pirn__task_prefetch(pirn__task_of_link(link));
     if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL &&
         !worker->pool->lifo_off) {
         link = swap_lifo(worker, link);
@@ -249,6 +252,8 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     if (link != NULL)
         pirn__queue_push(&taken, link);
     pirn__inbox_take(&stuck->deferred, &taken);
+    /* Thieves reach the ring, but where all others are busy there are none. */
+    (void)pirn__ring_take(&stuck->ring, &taken);
     for (link = taken.head; link != NULL; link = next) {
         next = link->next_;
         count++;

@@ -350,7 +350,7 @@ TEST(stealable_rescue_makes_all_reachable)
     pirn__inbox_push(&stuck->deferred, &table.tasks[4]->cell.link);
     pirn__inbox_push(&stuck->deferred, &table.tasks[5]->cell.link);
     EXPECT_EQ(6, ops->rescue(stuck));
-    EXPECT_EQ(5, pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_EQ(6, pirn__injection_len(&table.rig.pool->injection));
     while ((number = pop(&table, 1)) >= 0 ||
            (number = pop_shared(&table, 1)) >= 0 ||
            (number = steal(&table, 1)) >= 0)

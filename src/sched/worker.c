@@ -82,27 +82,31 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
     share_batch(worker);
 }
 
+static enum pirn__wake poll_task(struct pirn__worker *worker,
+                                 struct pirn__task *task)
+{
+    if (worker->histograms != NULL)
+        return pirn__histograms_run(worker->histograms, task, &worker->turn,
+                                    &worker->cache);
+    return pirn__task_run(task, &worker->turn, &worker->cache);
+}
+
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
 static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
 {
     const struct pirn__local *local = pirn__local();
-    uint64_t begun = 0;
     enum pirn__wake wake;
 
     /* A task woken by the one before shares its budget. */
     if (worker->lifo_runs == 0)
         worker->turn.budget = PIRN__COOP_BUDGET;
     pirn__count(&worker->counters.polls);
-    if (worker->histograms != NULL)
-        begun = pirn__histograms_begin(worker->histograms, task);
-    wake = pirn__task_run(task, &worker->turn, &worker->cache);
+    wake = poll_task(worker, task);
     if (local->worker != worker) {
         pirn__task_submit(task, wake);
         return false;
     }
-    if (worker->histograms != NULL)
-        pirn__histograms_end(worker->histograms, begun);
     if (wake == PIRN__WAKE_SUBMIT)
         put_back(worker, task);
     worker->turn.task = NULL;

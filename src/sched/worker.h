@@ -143,6 +143,8 @@ void pirn__pool_stop(struct pirn__pool *pool);
 void pirn__pool_drain_stuck(struct pirn__pool *pool);
 void pirn__pool_close_alarms(struct pirn__pool *pool);
 bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline);
+/* True while a thread has not ended. */
+bool pirn__pool_is_running(const struct pirn__pool *pool);
 void pirn__pool_free(struct pirn__pool *pool);
 int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
                         struct pirn__parker *parker, pirn_deadline deadline);

@@ -6,20 +6,35 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What a digit is worth; 16 of anything else. */
+static uint64_t digit_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return (uint64_t)(digit - '0');
+    if (digit >= 'a' && digit <= 'f')
+        return (uint64_t)(digit - 'a') + 10;
+    return digit >= 'A' && digit <= 'F' ? (uint64_t)(digit - 'A') + 10 : 16;
+}
+
 /* Digits to the end, without a sign, a blank or an overflow. */
 static bool parse_number(const char *text, uint64_t *value)
 {
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const uint64_t base = is_hex ? 16 : 10;
     uint64_t sum = 0;
 
-    for (; *text >= '0' && *text <= '9'; text++) {
-        uint64_t digit = (uint64_t)(*text - '0');
+    text += is_hex ? 2 : 0;
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        uint64_t digit = digit_value(*text);
 
-        if (sum > (UINT64_MAX - digit) / 10)
+        if (digit >= base || sum > (UINT64_MAX - digit) / base)
             return false;
-        sum = sum * 10 + digit;
+        sum = sum * base + digit;
     }
     *value = sum;
-    return *text == '\0';
+    return true;
 }
 
 int pirn__environment_number(const char *name, uint64_t low, uint64_t high,

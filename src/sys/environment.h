@@ -5,9 +5,9 @@
 
 #include <pirn/base.h>
 
-/* Read variable `name`, decimal digits and nothing else: 1 and *value when it
- * holds a number from `low` to `high`; 0 when it is not set or empty; -EINVAL
- * when it holds anything else.  A program that runs with more rights than its
+/* Read variable `name`, decimal digits, or hexadecimal ones after 0x: 1 and
+ * *value when it holds a number from `low` to `high`; 0 when it is not set or
+ * empty; -EINVAL when it holds anything else.  A program that runs with more rights than its
  * caller (setuid) has no variables. */
 int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
                              uint64_t *value);

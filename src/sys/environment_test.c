@@ -21,7 +21,7 @@ static int read_text(const char *text, uint64_t high, uint64_t *value)
 }
 
 /* Goal: a number is read up to both ends of its range.
- * Method: the ends, leading zeros, the largest there is. */
+ * Method: the ends, leading zeros, the largest there is, hexadecimal. */
 TEST(environment_number_in_range_is_read)
 {
     uint64_t value = 0;
@@ -33,6 +33,10 @@ TEST(environment_number_in_range_is_read)
     EXPECT_EQ(1, read_text("007", 512, &value));
     EXPECT_EQ(7, value);
     EXPECT_EQ(1, read_text("18446744073709551615", UINT64_MAX, &value));
+    EXPECT(value == UINT64_MAX);
+    EXPECT_EQ(1, read_text("0x1aF", 512, &value));
+    EXPECT_EQ(0x1af, value);
+    EXPECT_EQ(1, read_text("0Xffffffffffffffff", UINT64_MAX, &value));
     EXPECT(value == UINT64_MAX);
 }
 
@@ -54,8 +58,8 @@ TEST(environment_number_malformed_or_out_of_range_is_refused)
 {
     static const char *const texts[] = {
         "0",   "513", "-1", "+4",   " 4",   "4 ",
-        "4x",  "x",   "-",  "four", "0x10", "18446744073709551616",
-        "1.5", "\n",  "99999999999999999999",
+        "4x",  "x",   "-",  "four", "1f",   "18446744073709551616",
+        "1.5", "\n",  "0x", "0x1g", "0x0",  "0x10000000000000001",
     };
     uint64_t value = 42;
 

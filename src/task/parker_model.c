@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* src/task/parker_model.c - a thread's sleep against its wakers: on the word, in
- * poll, and while it drives a runtime.
+/* src/task/parker_model.c - a thread's sleep against its wakers: on the word,
+ * in poll, and while it drives a runtime.
  */
 #include <pirn/io.h>
 #include <poll.h>

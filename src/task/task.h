@@ -36,6 +36,9 @@ struct pirn__task_ops {
     /* Cancellation reaches the code through its calls (fibers); else the
      * runtime drops the future. */
     bool injects;
+    /* Have what the next run touches fetched, but for the first lines of the
+     * cell; NULL: nothing.  By who owns the link of the task. */
+    void (*prefetch)(struct pirn__task *task);
 };
 
 extern const struct pirn__task_ops pirn__stackless_ops;
@@ -115,6 +118,13 @@ void pirn__task_open(struct pirn__task *task, const struct pirn__task_plan *plan
  * task may be gone when the answer is no. */
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache);
+
+/* Before a task is queued that will run here, but not at once. */
+static inline void pirn__task_prefetch(struct pirn__task *task)
+{
+    if (task->ops->prefetch != NULL)
+        task->ops->prefetch(task);
+}
 
 /* Give up a reference; frees the cell with the last one. */
 void pirn__task_unref(struct pirn__task *task);

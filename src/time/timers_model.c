@@ -248,6 +248,80 @@ MODEL(timers_shutdown_wakes_who_waits_for_ever,
     finish();
 }
 
+/* A runtime whose memory goes with the last reference to its home. */
+struct passing {
+    struct pirn__home home;
+    struct pirn__timers timers;
+};
+
+static struct passing *passing;
+
+static void passing_wake(struct pirn__home *home)
+{
+    /* A touch of what is gone would be seen. */
+    EXPLORE_CHECK(pirn__load(&home->refs, relaxed) > 0);
+}
+
+static void passing_free(struct pirn__home *home)
+{
+    explore_heap.give(NULL, home, sizeof *passing, 64);
+}
+
+static void begin_passing(uint64_t when_ns)
+{
+    static const struct pirn__home_ops ops = {.wake = passing_wake,
+                                              .free = passing_free};
+    const pirn_waker waker = model_bell_waker(&bell);
+    const pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    passing = explore_heap.take(NULL, sizeof *passing, 64);
+    passing->home = (struct pirn__home){.ops = &ops};
+    pirn__init(&passing->home.refs, 1);
+    pirn__timers_init(&passing->timers, &passing->home);
+    pirn__timers_pause(&passing->timers);
+    timer = explore_heap.take(NULL, sizeof *timer, 16);
+    pirn__timer_init(timer, (pirn_deadline){when_ns});
+    EXPLORE_CHECK(pirn__timer_arm(timer, &passing->timers, &cx) == 0);
+}
+
+static void end_all(void *arg)
+{
+    struct pirn__timers *own = &passing->timers;
+
+    (void)arg;
+    pirn__timer_end(timer, PIRN__TIMER_ENDED);
+    pirn__timers_shutdown(own);
+    pirn__home_unref(&passing->home);
+}
+
+static void finish_passing(void)
+{
+    EXPLORE_CHECK(state() == PIRN__TIMER_ENDED);
+    EXPLORE_CHECK(model_bell_wakers(&bell) == 0);
+    explore_heap.give(NULL, timer, sizeof *timer, 16);
+}
+
+/* Goal: a reset that meets the end of the entry, and after it that of the whole
+ * runtime, finds the wheel as long as it needs it, or leaves it alone. */
+MODEL(timers_reset_against_the_end_of_all, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin_passing(LATE);
+    explore_thread(end_all, NULL);
+    explore_thread(reset_to_soon, NULL);
+    explore_join();
+    finish_passing();
+}
+
+/* Goal: the same for a cancel, which neither revives the entry. */
+MODEL(timers_cancel_against_the_end_of_all, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin_passing(LATE);
+    explore_thread(end_all, NULL);
+    explore_thread(cancel, NULL);
+    explore_join();
+    finish_passing();
+}
+
 /* The single entry of a fiber: its waker is borrowed from the task, which goes
  * as soon as the entry is ended. */
 

@@ -9,6 +9,9 @@
  *   beside   straight-line calls on a plain thread, on objects that are bound
  *            to a runtime which nobody else drives
  *
+ * All but "alone" are told on a current-thread runtime and on pools of two and
+ * four workers; a pool drives itself, and the plain thread only waits.
+ *
  * The other end is a plain socket on the same thread; the kernel's buffers hold
  * what is under way.
  */
@@ -21,6 +24,7 @@
 
 struct way {
     const char *name;
+    uint32_t workers;
     void (*tell)(const struct way *way, void (*story)(const struct way *way));
     /* Await an operation: what pirn_await() says.  NULL: straight-line. */
     int (*await)(pirn_future *future, pirn_deadline deadline);
@@ -135,8 +139,9 @@ static void tell_by_run(const struct way *way,
                         void (*story)(const struct way *way))
 {
     struct telling telling = {way, story};
+    const pirn_runtime_options options = {.workers = way->workers};
 
-    EXPECT_EQ(0, pirn_run(tell_in_fiber, &telling));
+    EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
 }
 
 static void tell_alone(const struct way *way,
@@ -148,9 +153,10 @@ static void tell_alone(const struct way *way,
 static void tell_entered(const struct way *way,
                          void (*story)(const struct way *way))
 {
+    const pirn_runtime_options options = {.workers = way->workers};
     pirn_runtime *outer;
 
-    EXPECT_EQ(0, pirn_runtime_new(NULL, &host));
+    EXPECT_EQ(0, pirn_runtime_new(&options, &host));
     outer = pirn_runtime_enter(host);
     story(way);
     (void)pirn_runtime_enter(outer);
@@ -164,9 +170,19 @@ static int await_on_host(pirn_future *future, pirn_deadline deadline)
 }
 
 static const struct way ways[] = {
-    {"fiber", tell_by_run, NULL},          {"future", tell_by_run, pirn_await},
-    {"host", tell_entered, await_on_host}, {"alone", tell_alone, NULL},
-    {"beside", tell_entered, NULL},
+    {"alone", 0, tell_alone, NULL},
+    {"fiber", 0, tell_by_run, NULL},
+    {"fiber on 2 workers", 2, tell_by_run, NULL},
+    {"fiber on 4 workers", 4, tell_by_run, NULL},
+    {"future", 0, tell_by_run, pirn_await},
+    {"future on 2 workers", 2, tell_by_run, pirn_await},
+    {"future on 4 workers", 4, tell_by_run, pirn_await},
+    {"host", 0, tell_entered, await_on_host},
+    {"host of 2 workers", 2, tell_entered, await_on_host},
+    {"host of 4 workers", 4, tell_entered, await_on_host},
+    {"beside", 0, tell_entered, NULL},
+    {"beside 2 workers", 2, tell_entered, NULL},
+    {"beside 4 workers", 4, tell_entered, NULL},
 };
 
 static void tell(void (*story)(const struct way *way))

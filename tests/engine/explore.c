@@ -242,9 +242,14 @@ static void set_time(uint64_t ns)
     explore_sys_fire_timers();
 }
 
+bool explore_may_time_out(uint64_t until_ns)
+{
+    return until_ns != UINT64_MAX && until_ns > x.now_ns && x.timeouts > 0;
+}
+
 bool explore_times_out(uint64_t until_ns)
 {
-    if (until_ns == UINT64_MAX || !take_one_of(&x.timeouts))
+    if (!explore_may_time_out(until_ns) || !take_one_of(&x.timeouts))
         return false;
     set_time(until_ns);
     return true;

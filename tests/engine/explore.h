@@ -20,12 +20,12 @@
  * their contents of before the exploration.
  *
  * The memory is C11's as far as hardware and compilers use it: each location
- * has its stores in one order; a relaxed or acquire load, and a compare-and-swap
- * that fails, may see any store that is not hidden by happens-before or
- * coherence; release sequences; seq_cst operations in one total order, which is
- * the order of execution.  Not modelled: load buffering, values out of thin air,
- * a store that takes its place before an older store of its location; see
- * docs/decisions/blind-spots.md.
+ * has its stores in one order; a relaxed or acquire load, and a
+ * compare-and-swap that fails, may see any store that is not hidden by
+ * happens-before or coherence; release sequences; seq_cst operations in one
+ * total order, which is the order of execution.  Not modelled: load buffering,
+ * values out of thin air, a store that takes its place before an older store of
+ * its location; see docs/decisions/blind-spots.md.
  *
  * Plain data of the library, and what a model declares PIRN_SHARED, is checked
  * for races, and memory of explore_heap and of slabs for use after free.

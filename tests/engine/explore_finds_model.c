@@ -332,6 +332,27 @@ TEST(finds_use_of_a_slab_cell_that_was_given_back)
     expect_finding(EXPLORE_USE_AFTER_FREE, use_a_cell);
 }
 
+/* ---- A race in plain data of the library, which nobody has marked. ---- */
+
+static struct pirn__slabs other_slabs;
+
+static void make_slabs(void *arg)
+{
+    pirn__slabs_init(arg, &explore_heap, slabs_are_empty, NULL);
+}
+
+static void make_one_or_two(void)
+{
+    explore_thread(make_slabs, &slabs);
+    explore_thread(make_slabs, buggy ? &slabs : &other_slabs);
+    explore_join();
+}
+
+TEST(finds_race_in_plain_data_of_the_library)
+{
+    expect_finding(EXPLORE_RACE, make_one_or_two);
+}
+
 /* ---- A weak compare-and-swap that fails for no reason. ---- */
 
 static void claim(void *arg)

@@ -98,6 +98,7 @@ void explore_unblock(const void *address, int count);
 /* The time, and whether a wait until then ends before anything else happens:
  * one of the execution's early timeouts, as a choice. */
 uint64_t explore_now(void);
+bool explore_may_time_out(uint64_t until_ns);
 bool explore_times_out(uint64_t until_ns);
 
 /* Take one of the execution's spurious failures, stale values, refused

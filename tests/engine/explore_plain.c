@@ -310,25 +310,34 @@ void __tsan_write_range(const void *address, size_t size)
         explore_touch(address, size, EXPLORE_PLAIN_WRITE, HOOK_PLACE);
 }
 
-/* The C library is not instrumented: the build renames these two calls. */
+/* The C library is not instrumented: the build renames these calls; clang calls
+ * hooks of its own where it copies by itself. */
 
-void *explore_memcpy(void *to, const void *from, size_t size);
-void *explore_memcpy(void *to, const void *from, size_t size)
-{
-    if (explore_active()) {
-        explore_touch(from, size, EXPLORE_PLAIN_READ, HOOK_PLACE);
-        explore_touch(to, size, EXPLORE_PLAIN_WRITE, HOOK_PLACE);
+#define COPY(name, function) \
+    void *name(void *to, const void *from, size_t size); \
+    void *name(void *to, const void *from, size_t size) \
+    { \
+        if (explore_active()) { \
+            explore_touch(from, size, EXPLORE_PLAIN_READ, HOOK_PLACE); \
+            explore_touch(to, size, EXPLORE_PLAIN_WRITE, HOOK_PLACE); \
+        } \
+        return function(to, from, size); \
     }
-    return memcpy(to, from, size);
-}
 
-void *explore_memset(void *to, int byte, size_t size);
-void *explore_memset(void *to, int byte, size_t size)
-{
-    if (explore_active())
-        explore_touch(to, size, EXPLORE_PLAIN_WRITE, HOOK_PLACE);
-    return memset(to, byte, size);
-}
+#define FILL(name) \
+    void *name(void *to, int byte, size_t size); \
+    void *name(void *to, int byte, size_t size) \
+    { \
+        if (explore_active()) \
+            explore_touch(to, size, EXPLORE_PLAIN_WRITE, HOOK_PLACE); \
+        return memset(to, byte, size); \
+    }
+
+COPY(explore_memcpy, memcpy)
+COPY(__tsan_memcpy, memcpy)
+COPY(__tsan_memmove, memmove)
+FILL(explore_memset)
+FILL(__tsan_memset)
 
 void __tsan_init(void);
 void __tsan_init(void)

@@ -4,10 +4,10 @@
  * Futexes, event descriptors, poll, the wait set, the clock, starting threads
  * and the thread-local, keyed by virtual thread.  The wait set is
  * edge-triggered: a signal makes its entry ready, signals coalesce, whoever
- * polls first takes it, and a sleeper that was woken may find that somebody else
- * did.  System calls order nothing: an algorithm must not lean on the kernel's
- * own locks.  Everything else of the table is absent: a model that needs it is
- * too large.
+ * polls first takes it, and a sleeper that was woken may find that somebody
+ * else did.  System calls order nothing: an algorithm must not lean on the
+ * kernel's own locks.  Everything else of the table is absent: a model that
+ * needs it is too large.
  *
  * All descriptors are one place for the search: their calls are few.
  */
@@ -62,7 +62,7 @@ static void announce(const char *what, const void *address, size_t size,
         .address = (uintptr_t)address,
         .size = size,
         .write = true,
-        .time = deadline.ns != UINT64_MAX && deadline.ns > explore_now(),
+        .time = explore_may_time_out(deadline.ns),
         .place = EXPLORE_PLACE,
     };
 

@@ -153,6 +153,7 @@ static void end_with_stuck(uint32_t workers, bool returns)
     tally drops = {0};
     pirn_report report;
     pirn_runtime *rt;
+    int hogs = 0;
 
     meter_init(&meter);
     rt = pool_on(&meter, workers);
@@ -170,9 +171,13 @@ static void end_with_stuck(uint32_t workers, bool returns)
     EXPECT_EQ(OTHERS, tally_of(&drops));
     EXPECT_EQ(OTHERS + 1, report.spawned);
     EXPECT_GE(report.task_count, 1);
-    for (uint32_t i = 0; i < report.task_count; i++)
-        EXPECT_EQ(report.tasks[i].running,
-                  strcmp(report.tasks[i].name, "hog") == 0);
+    for (uint32_t i = 0; i < report.task_count; i++) {
+        bool is_hog = strcmp(report.tasks[i].name, "hog") == 0;
+
+        EXPECT_EQ(is_hog, report.tasks[i].running);
+        hogs += is_hog;
+    }
+    EXPECT_EQ(1, hogs);
     pirn_runtime_unref(rt);
     EXPECT_EQ(0, tally_of(&meter.dones));
     tally_up(&hog.let_go);

@@ -21,7 +21,8 @@ class Bench:
         self.tree.mkdir(parents=True, exist_ok=True)
         for part in COPIED:
             self.copy(part)
-        self.call(["cmake", "--preset", "model", "-G", "Ninja", "-B",
+        generator = "Ninja" if shutil.which("ninja") else "Unix Makefiles"
+        self.call(["cmake", "--preset", "model", "-G", generator, "-B",
                    str(self.build), "-DPIRN_TESTS=ON"], check=True)
 
     def copy(self, part):
@@ -92,10 +93,9 @@ class Bench:
         before = path.read_text()
         path.write_text(mutant.text)
         try:
-            built = self.build_models(models)
-            if built.returncode != 0:
-                return "the compiler"
             for model in models:
+                if self.build_models([model]).returncode != 0:
+                    return "the compiler"
                 failure = self.run(model, times[model])
                 if failure:
                     return failure

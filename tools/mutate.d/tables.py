@@ -19,12 +19,8 @@ def read_models(top):
 
 def read_looks(top):
     """[(path, text, replacement)]; the text stands once in the file."""
-    looks = []
-    for line in lines_of(top / "tools/mutate.d/looks"):
-        path, text, replacement = (part.strip().replace("\\|", "|")
-                                   for part in line.split(" | "))
-        looks.append((path, text, replacement))
-    return looks
+    lines = [line.strip() for line in lines_of(top / "tools/mutate.d/looks")]
+    return list(zip(lines[0::3], lines[1::3], lines[2::3]))
 
 
 def read_equivalent(top):

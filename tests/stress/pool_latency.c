@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/stress/pool_latency.c - how long things take beside tasks that compute.
+ *
+ * The times are those of a machine that does little else: each measurement is
+ * repeated a few times, and the best one counts.
+ */
+#include <pirn/io.h>
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/pool_fixture.h"
+#include "engine/socket_peer.h"
+
+enum { TRIES = 5 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void compute_ms(uint64_t ms)
+{
+    uint64_t end = now_ns() + ms * 1000000;
+
+    while (now_ns() < end)
+        continue;
+}
+
+struct relay {
+    struct bell bell;
+    uint64_t woken_ns;
+    tally started_ns;
+};
+
+static int note_start(void *arg)
+{
+    struct relay *relay = arg;
+    int rc = hear_bell(&relay->bell);
+
+    tally_set(&relay->started_ns, now_ns());
+    return rc;
+}
+
+static int wake_and_compute(void *arg)
+{
+    struct relay *relay = arg;
+
+    relay->woken_ns = now_ns();
+    bell_ring(&relay->bell);
+    compute_ms(500);
+    return 0;
+}
+
+/* Goal: a task that is woken by one that then computes starts soon if there is an
+ * idle worker: within 20 ms.
+ * Method: A wakes B and computes for half a second. */
+TEST(pool_latency_of_what_a_busy_task_woke)
+{
+    pirn_runtime *rt = pool_new(2);
+    uint64_t best = UINT64_MAX;
+
+    for (int i = 0; i < TRIES && best > 20 * 1000000; i++) {
+        struct relay relay = {.woken_ns = 0};
+        pirn_task *first, *second;
+
+        bell_init(&relay.bell);
+        second = go_task(rt, note_start, &relay);
+        wait_for_tally(&relay.bell.waiting, 1);
+        first = go_task(rt, wake_and_compute, &relay);
+        EXPECT_EQ(0, join_and_unref(first));
+        EXPECT_EQ(0, join_and_unref(second));
+        if (tally_of(&relay.started_ns) - relay.woken_ns < best)
+            best = tally_of(&relay.started_ns) - relay.woken_ns;
+    }
+    printf("started after %.3f ms\n", (double)best / 1e6);
+    EXPECT_LE(best, 20 * 1000000);
+    runtime_end(rt);
+}
+
+struct ticker {
+    tally stop;
+    tally ticks;
+    uint64_t worst_ns;
+};
+
+static int tick(void *arg)
+{
+    struct ticker *ticker = arg;
+    uint64_t last = now_ns();
+
+    while (tally_of(&ticker->stop) == 0) {
+        uint64_t now;
+
+        EXPECT_EQ(0, pirn_sleep(pirn_after_ms(10)));
+        now = now_ns();
+        if (now - last > ticker->worst_ns)
+            ticker->worst_ns = now - last;
+        last = now;
+        tally_up(&ticker->ticks);
+    }
+    return 0;
+}
+
+static int echo(void *arg)
+{
+    pirn_tcp *conn = arg;
+    char buf[64];
+    ssize_t n;
+
+    while ((n = pirn_tcp_read(conn, buf, sizeof buf, PIRN_NEVER)) > 0)
+        EXPECT_EQ(0, pirn_tcp_write_all(conn, buf, (size_t)n, PIRN_NEVER));
+    pirn_tcp_close(conn);
+    return (int)n;
+}
+
+struct trap {
+    struct hog hog;
+    pirn_tcp *conn;
+};
+
+static int read_and_hold(void *arg)
+{
+    struct trap *trap = arg;
+    char byte;
+
+    EXPECT_EQ(1, pirn_tcp_read(trap->conn, &byte, 1, PIRN_NEVER));
+    return hog_hold(&trap->hog);
+}
+
+/* The worst of some exchanges. */
+static uint64_t exchange(int peer, int count)
+{
+    uint64_t worst = 0;
+
+    for (int i = 0; i < count; i++) {
+        uint64_t start = now_ns();
+
+        peer_send(peer, "ping", 4);
+        peer_expect(peer, "ping");
+        if (now_ns() - start > worst)
+            worst = now_ns() - start;
+    }
+    return worst;
+}
+
+/* Goal: while a task that was woken by an event holds its worker for ever, a
+ * ticker of 10 ms and an echo keep their pace.
+ * Method: the largest gap and the slowest exchange. */
+TEST(pool_latency_beside_a_task_that_holds_its_worker)
+{
+    size_t rounds = test_size(1, 3, 50);
+    pirn_runtime *rt = pool_new(2);
+    uint64_t gap = UINT64_MAX;
+    uint64_t slowest = UINT64_MAX;
+
+    for (size_t i = 0; i < rounds; i++) {
+        struct ticker ticker = {.stop = {0}};
+        struct trap trap = {.conn = NULL};
+        pirn_task *trapped, *ticking, *echoing;
+        uint64_t worst;
+        int poker, peer;
+
+        trap.conn = peer_adopted(&poker);
+        echoing = go_task(rt, echo, peer_adopted(&peer));
+        trapped = go_task(rt, read_and_hold, &trap);
+        peer_send(poker, "x", 1);
+        wait_for_tally(&trap.hog.holding, 1);
+        ticking = go_task(rt, tick, &ticker);
+        worst = exchange(peer, 200);
+        slowest = worst < slowest ? worst : slowest;
+        wait_for_tally(&ticker.ticks, 20);
+        tally_up(&ticker.stop);
+        close(peer);
+        EXPECT_EQ(0, join_and_unref(ticking));
+        EXPECT_EQ(0, join_and_unref(echoing));
+        gap = ticker.worst_ns < gap ? ticker.worst_ns : gap;
+        tally_up(&trap.hog.let_go);
+        EXPECT_EQ(0, join_and_unref(trapped));
+        pirn_tcp_close(trap.conn);
+        close(poker);
+    }
+    printf("gap %.3f ms, exchange %.3f ms\n", (double)gap / 1e6,
+           (double)slowest / 1e6);
+    EXPECT_LE(gap, 100 * 1000000);
+    EXPECT_LE(slowest, 100 * 1000000);
+    runtime_end(rt);
+}
+
+/* Yields after a few microseconds of work each. */
+static int compute_and_yield(void *arg)
+{
+    tally *stop = arg;
+
+    while (tally_of(stop) == 0) {
+        uint64_t end = now_ns() + 20 * 1000;
+
+        while (now_ns() < end)
+            continue;
+        EXPECT_EQ(0, pirn_yield());
+    }
+    return 0;
+}
+
+static int serve(void *arg)
+{
+    pirn_listener *listener = arg;
+    pirn_tcp *conn;
+
+    while (pirn_listener_accept(listener, PIRN_NEVER, &conn) == 0) {
+        char byte;
+
+        EXPECT_EQ(1, pirn_tcp_read(conn, &byte, 1, PIRN_NEVER));
+        EXPECT_EQ(0, pirn_tcp_write_all(conn, &byte, 1, PIRN_NEVER));
+        pirn_tcp_close(conn);
+    }
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Goal: connections are accepted and timers fire although every worker has
+ * yielding tasks that compute: the driver is served.
+ * Method: time from connect to the first byte back; a ticker beside it. */
+TEST(pool_latency_beside_tasks_that_yield)
+{
+    enum { CONNECTIONS = 200, BUSY = 4 };
+    static uint64_t times[CONNECTIONS];
+    pirn_runtime *rt = pool_new(2);
+    struct ticker ticker = {.stop = {0}};
+    pirn_listener *listener = NULL;
+    pirn_task *tasks[BUSY + 2];
+    pirn_addr address;
+    tally stop = {0};
+
+    EXPECT_EQ(0, pirn_listener_open("127.0.0.1:0", NULL, &listener));
+    pirn_listener_address(listener, &address);
+    for (int i = 0; i < BUSY; i++)
+        tasks[i] = go_task(rt, compute_and_yield, &stop);
+    tasks[BUSY] = go_task(rt, tick, &ticker);
+    tasks[BUSY + 1] = go_task(rt, serve, listener);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        uint64_t start = now_ns();
+        int peer = peer_connect(pirn_addr_port(&address));
+
+        peer_send(peer, "x", 1);
+        peer_expect(peer, "x");
+        times[i] = now_ns() - start;
+        close(peer);
+    }
+    wait_for_tally(&ticker.ticks, 20);
+    tally_up(&stop);
+    tally_up(&ticker.stop);
+    pirn_listener_close(listener);
+    for (int i = 0; i < BUSY + 2; i++)
+        EXPECT_EQ(0, join_and_unref(tasks[i]));
+    qsort(times, CONNECTIONS, sizeof times[0], compare);
+    printf("p50 %.3f ms, p99 %.3f ms, gap %.3f ms\n",
+           (double)times[CONNECTIONS / 2] / 1e6,
+           (double)times[CONNECTIONS * 99 / 100] / 1e6,
+           (double)ticker.worst_ns / 1e6);
+    /* The client shares the processors with the workers. */
+    EXPECT_LE(times[CONNECTIONS / 2], 30 * 1000000);
+    EXPECT_LE(ticker.worst_ns, 200 * 1000000);
+    runtime_end(rt);
+}
+
+static int sleep_briefly_often(void *arg)
+{
+    tally *rounds = arg;
+
+    for (;;) {
+        int rc = pirn_sleep(pirn_after_us(100));
+
+        if (rc < 0)
+            return rc;
+        tally_up(rounds);
+    }
+}
+
+/* Goal: thousands of short timers do not hold up a ticker.
+ * Method: 4000 tasks that sleep for 100 us each time, and a 10 ms ticker. */
+TEST(pool_latency_beside_many_short_timers)
+{
+    size_t sleepers = test_size(200, 4000, 4000);
+    pirn_runtime *rt = pool_new(2);
+    struct ticker ticker = {.stop = {0}};
+    pirn_task *ticking;
+    tally rounds = {0};
+
+    for (size_t i = 0; i < sleepers; i++)
+        go(rt, sleep_briefly_often, &rounds);
+    ticking = go_task(rt, tick, &ticker);
+    wait_for_tally(&ticker.ticks, test_size(10, 50, 1000));
+    tally_up(&ticker.stop);
+    EXPECT_EQ(0, join_and_unref(ticking));
+    printf("gap %.3f ms, %llu naps\n", (double)ticker.worst_ns / 1e6,
+           (unsigned long long)tally_of(&rounds));
+    EXPECT_LE(ticker.worst_ns, 200 * 1000000);
+    EXPECT_GE(tally_of(&rounds), sleepers);
+    runtime_end(rt);
+}
+
+struct rally {
+    struct bell bells[2];
+    tally stop;
+    tally turns;
+};
+
+static int play(struct rally *rally, int side)
+{
+    while (tally_of(&rally->stop) == 0) {
+        bell_ring(&rally->bells[1 - side]);
+        EXPECT_EQ(0, hear_bell(&rally->bells[side]));
+    }
+    bell_ring(&rally->bells[1 - side]);
+    return 0;
+}
+
+static int play_left(void *arg)
+{
+    return play(arg, 0);
+}
+
+static int play_right(void *arg)
+{
+    return play(arg, 1);
+}
+
+static int count_turns(void *arg)
+{
+    struct rally *rally = arg;
+
+    while (tally_of(&rally->stop) == 0) {
+        tally_up(&rally->turns);
+        EXPECT_EQ(0, pirn_yield());
+    }
+    return 0;
+}
+
+/* Goal: on one worker two tasks that wake each other leave room for a third: at
+ * least a thousand turns a second.
+ * Method: count them for a quarter of a second. */
+TEST(pool_latency_beside_two_that_wake_each_other)
+{
+    pirn_runtime *rt = pool_new(1);
+    struct rally rally = {.stop = {0}};
+    const struct timespec pause = {.tv_nsec = 250 * 1000 * 1000};
+    pirn_task *tasks[3];
+
+    bell_init(&rally.bells[0]);
+    bell_init(&rally.bells[1]);
+    tasks[0] = go_task(rt, play_left, &rally);
+    tasks[1] = go_task(rt, play_right, &rally);
+    tasks[2] = go_task(rt, count_turns, &rally);
+    nanosleep(&pause, NULL);
+    tally_up(&rally.stop);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(0, join_and_unref(tasks[i]));
+    printf("%llu turns\n", (unsigned long long)tally_of(&rally.turns));
+    EXPECT_GE(tally_of(&rally.turns), 250);
+    runtime_end(rt);
+}
