@@ -258,10 +258,9 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
         next = link->next_;
         count++;
     }
-    /* The ring needs no help: thieves reach it. */
     if (count > 0)
         pirn__injection_push_all(&stuck->pool->injection, &taken, count);
-    return count + pirn__ring_len(&stuck->ring);
+    return count;
 }
 
 const struct pirn__taskpool_ops pirn__stealable_ops = {

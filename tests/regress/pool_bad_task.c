@@ -169,9 +169,10 @@ TEST(pool_bad_task_does_not_keep_who_yielded)
     size_t rounds = test_size(2, 10, 300);
     struct yielder yielders[YIELDERS] = {{.turns = {0}}};
     pirn_runtime *rt = pool_new(2);
+    pirn_task *tasks[YIELDERS];
 
     for (int i = 0; i < YIELDERS; i++)
-        go(rt, keep_yielding, &yielders[i]);
+        tasks[i] = go_task(rt, keep_yielding, &yielders[i]);
     for (size_t round = 0; round < rounds; round++) {
         struct hog hog = {.holding = {0}};
         pirn_task *task = hog_start(&hog, rt);
@@ -181,8 +182,10 @@ TEST(pool_bad_task_does_not_keep_who_yielded)
                            tally_of(&yielders[i].turns) + 50);
         let_go(&hog, task);
     }
-    for (int i = 0; i < YIELDERS; i++)
+    for (int i = 0; i < YIELDERS; i++) {
         tally_up(&yielders[i].stop);
+        EXPECT_EQ(0, join_and_unref(tasks[i]));
+    }
     runtime_end(rt);
 }
 

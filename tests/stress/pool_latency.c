@@ -13,7 +13,7 @@
 #include "engine/pool_fixture.h"
 #include "engine/socket_peer.h"
 
-enum { TRIES = 5 };
+enum { TRIES = 12 };
 
 static uint64_t now_ns(void)
 {
@@ -206,6 +206,7 @@ static int compute_and_yield(void *arg)
     return 0;
 }
 
+/* Owns a reference to the listener. */
 static int serve(void *arg)
 {
     pirn_listener *listener = arg;
@@ -218,6 +219,7 @@ static int serve(void *arg)
         EXPECT_EQ(0, pirn_tcp_write_all(conn, &byte, 1, PIRN_NEVER));
         pirn_tcp_close(conn);
     }
+    pirn_listener_unref(listener);
     return 0;
 }
 
@@ -247,7 +249,7 @@ TEST(pool_latency_beside_tasks_that_yield)
     for (int i = 0; i < BUSY; i++)
         tasks[i] = go_task(rt, compute_and_yield, &stop);
     tasks[BUSY] = go_task(rt, tick, &ticker);
-    tasks[BUSY + 1] = go_task(rt, serve, listener);
+    tasks[BUSY + 1] = go_task(rt, serve, pirn_listener_ref(listener));
     for (int i = 0; i < CONNECTIONS; i++) {
         uint64_t start = now_ns();
         int peer = peer_connect(pirn_addr_port(&address));

@@ -19,6 +19,56 @@ static void sleep_ms(int ms)
         continue;
 }
 
+/* A world in which a thread takes its time to come back from the wait set.  It
+ * stays, for threads that have just ended may still look at it. */
+static struct pirn__sys world;
+static tally slow;
+
+static int wait_slowly(int epoll_fd, struct epoll_event *events, int capacity,
+                       pirn_deadline deadline)
+{
+    int rc =
+        pirn__sys_linux.epoll_wait(epoll_fd, events, capacity, deadline);
+
+    if (tally_of(&slow) > 0)
+        sleep_ms(200);
+    return rc;
+}
+
+static int hold(void *arg)
+{
+    return hog_hold(arg);
+}
+
+/* Goal: workers that take longer to wake up than shutdown waits for them end all
+ * the same, one after the other, and then the memory is back.
+ * Method: one worker is held; each of the others takes a fifth of a second to
+ * come back from the wait set. */
+TEST(pool_shutdown_slow_workers_end)
+{
+    struct hog hog = {.holding = {0}};
+    struct meter meter;
+    pirn_report report;
+    pirn_runtime *rt;
+
+    world = pirn__sys_linux;
+    world.epoll_wait = wait_slowly;
+    pirn__sys = &world;
+    meter_init(&meter);
+    rt = pool_on(&meter, 5);
+    go(rt, hold, &hog);
+    wait_for_tally(&hog.holding, 1);
+    sleep_ms(50);
+    tally_set(&slow, 1);
+    EXPECT_EQ(-ETIMEDOUT, pirn_runtime_shutdown(rt, PIRN_EXPIRED, &report));
+    EXPECT_EQ(1, report.still_running);
+    pirn_runtime_unref(rt);
+    tally_up(&hog.let_go);
+    wait_for_tally(&meter.dones, 1);
+    EXPECT_EQ(0, tally_of(&meter.pieces));
+    tally_set(&slow, 0);
+}
+
 /* A fiber that ignores being cancelled. */
 static int ignore_cancel(void *arg)
 {
@@ -80,54 +130,4 @@ TEST(pool_shutdown_keeps_its_deadline)
     }
     printf("returned after %.3f ms\n", (double)best / 1e6);
     EXPECT_LE(best, (DEADLINE_MS + 100) * 1000000);
-}
-
-/* A world in which a thread takes its time to come back from the wait set. */
-static struct pirn__sys world;
-static tally slow;
-
-static int wait_slowly(int epoll_fd, struct epoll_event *events, int capacity,
-                       pirn_deadline deadline)
-{
-    int rc =
-        pirn__sys_linux.epoll_wait(epoll_fd, events, capacity, deadline);
-
-    if (tally_of(&slow) > 0)
-        sleep_ms(200);
-    return rc;
-}
-
-static int hold(void *arg)
-{
-    return hog_hold(arg);
-}
-
-/* Goal: workers that take longer to wake up than shutdown waits for them end all
- * the same, one after the other, and then the memory is back.
- * Method: one worker is held; each of the others takes a fifth of a second to
- * come back from the wait set. */
-TEST(pool_shutdown_slow_workers_end)
-{
-    struct hog hog = {.holding = {0}};
-    struct meter meter;
-    pirn_report report;
-    pirn_runtime *rt;
-
-    world = pirn__sys_linux;
-    world.epoll_wait = wait_slowly;
-    pirn__sys = &world;
-    meter_init(&meter);
-    rt = pool_on(&meter, 5);
-    go(rt, hold, &hog);
-    wait_for_tally(&hog.holding, 1);
-    sleep_ms(50);
-    tally_set(&slow, 1);
-    EXPECT_EQ(-ETIMEDOUT, pirn_runtime_shutdown(rt, PIRN_EXPIRED, &report));
-    EXPECT_EQ(1, report.still_running);
-    pirn_runtime_unref(rt);
-    tally_up(&hog.let_go);
-    wait_for_tally(&meter.dones, 1);
-    EXPECT_EQ(0, tally_of(&meter.pieces));
-    tally_set(&slow, 0);
-    pirn__sys = &pirn__sys_linux;
 }
