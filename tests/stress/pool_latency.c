@@ -369,6 +369,6 @@ TEST(pool_latency_beside_two_that_wake_each_other)
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(0, join_and_unref(tasks[i]));
     printf("%llu turns\n", (unsigned long long)tally_of(&rally.turns));
-    EXPECT_GE(tally_of(&rally.turns), 250);
+    EXPECT_GE(tally_of(&rally.turns), test_size(20, 250, 250));
     runtime_end(rt);
 }
