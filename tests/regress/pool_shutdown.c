@@ -110,7 +110,7 @@ TEST(pool_shutdown_gives_up_who_ignores_it)
         go(rt, sleep_an_hour, NULL);
         wait_for_tally(&ignorer.begun, IGNORERS);
         EXPECT_EQ(-ETIMEDOUT,
-                  pirn_runtime_shutdown(rt, pirn_after_ms(20), &report));
+                  pirn_runtime_shutdown(rt, pirn_after_ms(100), &report));
         rounds = tally_of(&ignorer.rounds);
         EXPECT(!report.in_time);
         EXPECT_EQ(IGNORERS, report.aborted);
