@@ -123,6 +123,17 @@ static int start_unless_refused(const char *name, size_t stack_size,
     return pirn__sys_linux.thread_start(name, stack_size, fn, arg);
 }
 
+/* Before any test: a thread on its last lines, after the end of its runtime, may
+ * still look at the table. */
+__attribute__((constructor)) static void install_table(void)
+{
+    static struct pirn__sys table;
+
+    table = pirn__sys_linux;
+    table.thread_start = start_unless_refused;
+    pirn__sys = &table;
+}
+
 static int try_without_threads(void *arg)
 {
     (void)arg;
@@ -141,11 +152,6 @@ static int try_without_threads(void *arg)
 TEST(in_place_without_a_thread_changes_nothing)
 {
     const pirn_runtime_options options = {.workers = 1};
-    static struct pirn__sys table;
 
-    table = pirn__sys_linux;
-    table.thread_start = start_unless_refused;
-    pirn__sys = &table;
     EXPECT_EQ(0, pirn_run_with(try_without_threads, NULL, &options, NULL));
-    /* The table stays: a thread on its last lines may still be using it. */
 }
