@@ -295,7 +295,7 @@ static int enter_call(void)
         .drop = entry_drop,
     };
     pirn_future entry = {&entry_ops};
-    int rc = pirn__fast_path();
+    int rc = pirn__fast_path(pirn__local());
 
     return rc <= 0 ? rc : pirn__await(&entry, PIRN_NEVER);
 }

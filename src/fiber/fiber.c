@@ -79,9 +79,11 @@ static void resume(struct pirn__fiber *fiber, struct pirn__local *local)
     const struct pirn__waiter_ops *waiter = local->waiter;
     void *outer = local->fiber;
     uint32_t no_suspend = local->no_suspend;
-    struct pirn__context host = {0};
+    struct pirn__context host;
 
+    pirn__context_of_thread(&host);
     fiber->host = &host;
+    fiber->local = local;
     local->waiter = &pirn__fiber_waiter_ops;
     local->fiber = fiber;
     local->no_suspend = 0;

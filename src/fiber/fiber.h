@@ -34,6 +34,7 @@ struct pirn__fiber {
     struct pirn__context context;
     struct pirn__context *host; /* of the poll in progress */
     pirn_cx *cx;                /* of the poll in progress */
+    struct pirn__local *local;  /* of the thread that makes it */
     struct pirn__stack stack;
     struct pirn__stack_pool *pool;
     pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */

@@ -44,7 +44,7 @@
 
 enum {
     STACKS_PER_SLAB = 64, /* one bit each in a word */
-    WARM_CAPACITY = 256,
+    WARM_CAPACITY = 1024,
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
     PAGES_PER_LOOK = 64
@@ -53,6 +53,10 @@ enum {
 #define STACK_BYTES_MIN ((size_t)16 << 10)
 #define STACK_BYTES_MAX ((size_t)1 << 30)
 #define SLAB_BYTES_MAX ((size_t)256 << 20)
+
+/* Warm stacks are memory that nobody uses, at most this much even if all of it
+ * was touched; usually it is a page or two of each. */
+#define WARM_BYTES_MAX ((size_t)256 << 20)
 
 struct pirn__stack_slab {
     pirn_link link; /* pool->lock: open, full or empty; or `abandoned` */
@@ -409,6 +413,17 @@ static void cool(struct pirn__stack_pool *pool, struct place place)
     drop_slab(pool, surplus);
 }
 
+/* Enough for a batch of short fibers: to cool a stack and to touch it again
+ * costs twenty times what starting a fiber does. */
+static uint32_t warm_limit(size_t size_bytes)
+{
+    size_t fitting = WARM_BYTES_MAX / size_bytes;
+
+    if (fitting == 0)
+        return 1;
+    return fitting < WARM_CAPACITY ? (uint32_t)fitting : WARM_CAPACITY;
+}
+
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
                          struct pirn__stack_pool **out)
 {
@@ -428,9 +443,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
         .usable = pirn__round_up(
             size_bytes + (COLOUR_COUNT - 1) * COLOUR_BYTES, page_size),
         .protected_limit = pirn__guard_limit(),
-        .warm_limit = pirn__checker_active() ? 0 : WARM_CAPACITY,
         .guard = pirn__guard_probe(page_size),
     };
+    pool->warm_limit = pirn__checker_active() ? 0 : warm_limit(size_bytes);
 #ifdef PIRN_DEBUG
     pool->warm_limit = 0; /* the high-water mark is then exact */
 #endif

@@ -91,7 +91,7 @@ static int wait_for(struct pirn__fiber *fiber, pirn_future *future,
     do {
         pirn__fiber_switch_out(fiber);
         /* What completed at the last moment is returned, not thrown away. */
-        if (pirn_future_poll(future, fiber->cx) == PIRN_READY) {
+        if (pirn__local_poll(fiber->local, future, fiber->cx) == PIRN_READY) {
             fiber->awaiting = NULL;
             return 0;
         }
@@ -112,7 +112,7 @@ static int fiber_await(struct pirn__local *local, pirn_future *future,
         pirn_future_drop(future);
         return refuse(fiber);
     }
-    if (pirn_future_poll(future, fiber->cx) == PIRN_READY)
+    if (pirn__local_poll(local, future, fiber->cx) == PIRN_READY)
         return 0;
     /* Another deadline that has passed is found by its timer, one turn later,
      * which saves everybody else a clock read.  Without budget the future has

@@ -14,6 +14,7 @@
 #include "reactor/transfer.h"
 #include "sys/sys.h"
 #include "task/await.h"
+#include "task/local.h"
 
 enum { VECTOR_LIMIT = 1024 };
 
@@ -111,7 +112,7 @@ static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
     do {
         struct pirn__io_call call = rest_of(op, &span);
 
-        if (!pirn_coop_spend(cx))
+        if (!pirn__coop_spend(cx))
             return PIRN_PENDING;
         if (pirn__waiter_poll_call(&op->waiter_, cx, &call, &n) == PIRN_PENDING)
             return PIRN_PENDING;

@@ -187,7 +187,7 @@ void pirn__io_ask(struct pirn__io *io, unsigned direction)
 
 /* Lines. */
 
-pirn_waker pirn__io_call_up_locked(struct pirn__io *io, unsigned direction)
+static inline pirn_waker call_up_locked(struct pirn__io *io, unsigned direction)
 {
     struct pirn__line *line = pirn__io_line(io, direction);
     uint64_t word;
@@ -198,6 +198,11 @@ pirn_waker pirn__io_call_up_locked(struct pirn__io *io, unsigned direction)
     if (!pirn__readiness_has(word, direction))
         return (pirn_waker){0};
     return pirn__line_call_up(line);
+}
+
+pirn_waker pirn__io_call_up_locked(struct pirn__io *io, unsigned direction)
+{
+    return call_up_locked(io, direction);
 }
 
 void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out)
@@ -297,9 +302,9 @@ int pirn__io_take_event(struct pirn__io *io, uint32_t events,
 
     pirn__readiness_add(&io->readiness, bits);
     pirn__lock(&io->lock);
-    wakers[count] = pirn__io_call_up_locked(io, PIRN_READABLE);
+    wakers[count] = call_up_locked(io, PIRN_READABLE);
     count += wakers[count].ops != NULL;
-    wakers[count] = pirn__io_call_up_locked(io, PIRN_WRITABLE);
+    wakers[count] = call_up_locked(io, PIRN_WRITABLE);
     count += wakers[count].ops != NULL;
     pirn__unlock(&io->lock);
     return count;

@@ -22,7 +22,7 @@ static enum pirn_poll transfer_poll(pirn_future *self, pirn_cx *cx)
 {
     struct transfer *op = PIRN_CONTAINER_OF(self, struct transfer, future);
 
-    if (!pirn_coop_spend(cx))
+    if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
     if (pirn__waiter_poll_call(&op->waiter, cx, op->call, &op->n) ==
         PIRN_PENDING)
@@ -53,26 +53,36 @@ static const pirn_future_ops transfer_ops = {
     .describe = transfer_describe,
 };
 
-ssize_t pirn__transfer_try(struct pirn__io *io, enum pirn_interest direction,
-                           const struct pirn__io_call *call)
+static ssize_t try_here(struct pirn__local *local, struct pirn__io *io,
+                        enum pirn_interest direction,
+                        const struct pirn__io_call *call)
 {
-    int rc = pirn__fast_path();
+    int rc = pirn__fast_path(local);
 
     if (rc < 0)
         return rc;
     return rc > 0 ? -EAGAIN : pirn__io_try(io, direction, call);
 }
 
+ssize_t pirn__transfer_try(struct pirn__io *io, enum pirn_interest direction,
+                           const struct pirn__io_call *call)
+{
+    return try_here(pirn__local(), io, direction, call);
+}
+
 /* Apart, so that the short way does not pay for the long one's frame. */
 __attribute__((noinline)) static ssize_t
-wait_and_call(struct pirn__io *io, enum pirn_interest direction,
-              const struct pirn__io_call *call, pirn_deadline deadline)
+wait_and_call(struct pirn__local *local, struct pirn__io *io,
+              enum pirn_interest direction, const struct pirn__io_call *call,
+              pirn_deadline deadline)
 {
-    struct transfer op = {.future = {&transfer_ops}, .call = call};
+    struct transfer op;
     int rc;
 
+    op.future.ops = &transfer_ops;
+    op.call = call;
     pirn__waiter_init(&op.waiter, io, direction);
-    rc = pirn__await(&op.future, deadline);
+    rc = pirn__await_here(local, &op.future, deadline);
     return rc < 0 ? rc : op.n;
 }
 
@@ -80,14 +90,16 @@ ssize_t pirn__transfer_run(struct pirn__io *io, enum pirn_interest direction,
                            const struct pirn__io_call *call,
                            pirn_deadline deadline)
 {
-    ssize_t n = pirn__transfer_try(io, direction, call);
+    struct pirn__local *local = pirn__local();
+    ssize_t n = try_here(local, io, direction, call);
 
-    return n == -EAGAIN ? wait_and_call(io, direction, call, deadline) : n;
+    return n == -EAGAIN ? wait_and_call(local, io, direction, call, deadline)
+                        : n;
 }
 
 int pirn__transfer_nothing(struct pirn__io *io)
 {
-    int rc = pirn__fast_path();
+    int rc = pirn__fast_path(pirn__local());
 
     if (rc < 0)
         return rc;

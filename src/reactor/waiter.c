@@ -35,7 +35,8 @@ struct aftermath {
 
 static void clean_up(struct pirn__io *io, struct aftermath *after)
 {
-    pirn_waker_drop(after->old);
+    if (after->old.ops != NULL)
+        pirn_waker_drop(after->old);
     if (!after->bound)
         return;
     if (after->before != NULL)
@@ -195,8 +196,10 @@ enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
                                        int *rc)
 {
     struct pirn__io *io = waiter->io_;
-    struct aftermath after = {.bound = false};
+    struct aftermath after;
 
+    after.old.ops = NULL;
+    after.bound = false;
     *rc = 0;
     if (is_woken(waiter))
         return PIRN_READY;
@@ -261,6 +264,9 @@ void pirn__waiter_leave(pirn_io_waiter *waiter)
     next = pirn__io_call_up_locked(io, waiter->direction_);
     pirn__unlock(&io->lock);
     waiter->entered_ = false;
-    pirn_waker_drop(own);
-    pirn_waker_wake(next);
+    /* As a rule there is neither. */
+    if (own.ops != NULL)
+        pirn_waker_drop(own);
+    if (next.ops != NULL)
+        pirn_waker_wake(next);
 }

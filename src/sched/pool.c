@@ -311,6 +311,8 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
 {
     struct pirn__pool *pool = pirn__runtime_of(home)->pool;
     struct pirn__worker *worker = pirn__worker_here(pool);
+    /* Between tasks it is one of a batch, which the worker shares itself. */
+    bool batched = worker != NULL && worker->turn.task == NULL;
     bool visible;
 
     /* Nobody runs it here, and the descriptor would wake a worker of the
@@ -318,9 +320,10 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
     if (pirn__home_is_forked(home))
         return;
     pirn__histograms_stamp(home, task);
+    if (batched)
+        pirn__task_prefetch(task);
     visible = pool->tasks->push(pool, worker, task, origin);
-    /* Between tasks it is part of a batch, which the worker shares itself. */
-    if (visible && (worker == NULL || worker->turn.task != NULL))
+    if (visible && !batched)
         pirn__pool_wake_one(pool);
 }
 

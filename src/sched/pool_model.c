@@ -222,7 +222,7 @@ static void wake_late(void *arg)
 
 /* Goal: a waker that is used while the runtime goes does nothing on what is
  * dead, and the last of all frees the memory. */
-MODEL(pool_unref_against_a_waker, .preemptions = 2, .stale = 1,
+MODEL(pool_unref_against_a_waker, .preemptions = 1, .stale = 2,
       .spurious = -1, .frozen = true)
 {
     begin(1);

@@ -199,7 +199,7 @@ static void cancel_task(void *arg)
 
 /* Goal: a cancel from another thread meets a task that is waiting, running or
  * done, beside a wake. */
-MODEL(runtime_cancel_against_a_wake, .preemptions = 2, .stale = 2,
+MODEL(runtime_cancel_against_a_wake, .preemptions = 2, .stale = 1,
       .spurious = -1)
 {
     pirn_join_op join;
@@ -393,7 +393,7 @@ static void join_until_the_end(void *arg)
 
 /* Goal: a plain thread that waits for a task, and perhaps drives, gives the
  * seat up for the shutdown, and is told of the end. */
-MODEL(runtime_shutdown_against_a_waiting_thread, .preemptions = 3, .stale = 2,
+MODEL(runtime_shutdown_against_a_waiting_thread, .preemptions = 3, .stale = 1,
       .spurious = -1, .timeouts = -1)
 {
     pirn_task *task;
@@ -414,7 +414,7 @@ static int work(void *arg)
 }
 
 /* Goal: a shutdown waits for the job that runs, and its end wakes it. */
-MODEL(runtime_shutdown_waits_for_a_job, .preemptions = 3, .stale = 2,
+MODEL(runtime_shutdown_waits_for_a_job, .preemptions = 3, .stale = 1,
       .spurious = -1, .frozen = true)
 {
     static pirn__state runs;

@@ -53,9 +53,6 @@ static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
 static bool push_here(struct pirn__worker *worker, pirn_slink *link,
                       enum pirn__origin origin)
 {
-    /* One of a batch of events. */
-    if (worker->turn.task == NULL)
-        pirn__task_prefetch(pirn__task_of_link(link));
     if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL &&
         !worker->pool->lifo_off) {
         link = swap_lifo(worker, link);

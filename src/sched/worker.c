@@ -91,11 +91,20 @@ static enum pirn__wake poll_task(struct pirn__worker *worker,
     return pirn__task_run(task, &worker->turn, &worker->cache);
 }
 
+/* A shutdown that waits for the last task looks again: before each sleep, and
+ * where a task has ended on a thread that will not sleep. */
+static void tell_shutdown(struct pirn__pool *pool)
+{
+    if (pirn__runtime_phase(pool->rt) != PIRN__PHASE_OPEN)
+        pool->rt->home.ops->wake(&pool->rt->home);
+}
+
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
 static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
 {
     const struct pirn__local *local = pirn__local();
+    struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;
 
     /* A task woken by the one before shares its budget. */
@@ -105,6 +114,7 @@ static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
     wake = poll_task(worker, task);
     if (local->worker != worker) {
         pirn__task_submit(task, wake);
+        tell_shutdown(pool);
         return false;
     }
     if (wake == PIRN__WAKE_SUBMIT)
@@ -316,8 +326,7 @@ static void sleep_until_event(struct pirn__worker *worker)
     worker->searching = false;
     set_state(worker, PIRN__WORKER_SLEEPING);
     set_alarm(worker);
-    if (pirn__runtime_phase(pool->rt) != PIRN__PHASE_OPEN)
-        pool->rt->home.ops->wake(&pool->rt->home);
+    tell_shutdown(pool);
     if (pirn__pinned_has(worker))
         sleep_by_name(worker, searching);
     else

@@ -12,8 +12,8 @@
  * words of its own, at first those of its maker; while it runs the thread's
  * are kept aside, and come back with the next context that has none.
  *
- * A thread's own stack takes part through a context of zeros, which stays on
- * that thread and never has `fp_controls`.
+ * A thread's own stack takes part through a context that stays on that thread
+ * and never has `fp_controls`; see pirn__context_of_thread().
  */
 #ifndef PIRN_SYS_SWITCH_H
 #define PIRN_SYS_SWITCH_H
@@ -44,6 +44,18 @@ struct pirn__context {
     void *arg;
 #endif
 };
+
+/* Prepare a context for the thread's own stack. */
+static inline void pirn__context_of_thread(struct pirn__context *context)
+{
+#if PIRN__WATCH_SWITCH
+    *context = (struct pirn__context){0};
+#else
+    /* Once a poll: only what is read before it is written. */
+    context->stack_base = NULL;
+    context->fp_controls = false;
+#endif
+}
 
 /* Prepare `context` to start fn(arg) on [stack_base, stack_base + size). */
 void pirn__context_make(struct pirn__context *context, void *stack_base,

@@ -84,6 +84,14 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
     return rc;
 }
 
+int pirn__await_here(struct pirn__local *local, pirn_future *future,
+                     pirn_deadline deadline)
+{
+    if (local->waiter != NULL)
+        return local->waiter->await(local, future, deadline);
+    return thread_await(local, future, deadline);
+}
+
 int pirn__await(pirn_future *future, pirn_deadline deadline)
 {
     struct pirn__local *local = pirn__local();
@@ -92,9 +100,7 @@ int pirn__await(pirn_future *future, pirn_deadline deadline)
         return give_up(future, -ENOMEM);
     if (local->no_suspend > 0)
         return give_up(future, -EDEADLK);
-    if (local->waiter != NULL)
-        return local->waiter->await(local, future, deadline);
-    return thread_await(local, future, deadline);
+    return pirn__await_here(local, future, deadline);
 }
 
 int pirn_await(pirn_future *future, pirn_deadline deadline)
@@ -113,10 +119,8 @@ int pirn_yield(void)
     return local->waiter == NULL ? 0 : local->waiter->yield(local);
 }
 
-int pirn__fast_path(void)
+int pirn__fast_path(struct pirn__local *local)
 {
-    struct pirn__local *local = pirn__local();
-
     if (local == NULL)
         return -ENOMEM;
     if (local->no_suspend > 0)

@@ -8,6 +8,11 @@
 /* pirn_await() without the check of its arguments. */
 int pirn__await(pirn_future *future, pirn_deadline deadline);
 
+/* The same where pirn__fast_path(local) has just found nothing against it. */
+struct pirn__local;
+int pirn__await_here(struct pirn__local *local, pirn_future *future,
+                     pirn_deadline deadline);
+
 /* clock.c: a time of the clock that is current here, on the system's, by which
  * threads sleep.  While that clock is paused it is only a guess. */
 pirn_deadline pirn__deadline_to_system(pirn_deadline deadline);

@@ -56,7 +56,7 @@ TEST(yield_on_a_plain_thread_does_nothing)
 {
     EXPECT_EQ(0, pirn_yield());
     EXPECT_EQ(0, pirn__may_suspend());
-    EXPECT_EQ(0, pirn__fast_path());
+    EXPECT_EQ(0, pirn__fast_path(pirn__local()));
 }
 
 static enum pirn_poll await_inside(struct script *script, pirn_cx *cx)
@@ -70,7 +70,7 @@ static enum pirn_poll await_inside(struct script *script, pirn_cx *cx)
     EXPECT_EQ(0, inner.polls);
     EXPECT_EQ(1, inner.drops);
     EXPECT_EQ(-EDEADLK, pirn_yield());
-    EXPECT_EQ(-EDEADLK, pirn__fast_path());
+    EXPECT_EQ(-EDEADLK, pirn__fast_path(pirn__local()));
     return PIRN_READY;
 }
 

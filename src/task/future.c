@@ -16,14 +16,9 @@ pirn_cx pirn_cx_of_waker(const pirn_waker *waker)
 enum pirn_poll pirn_future_poll(pirn_future *future, pirn_cx *cx)
 {
     struct pirn__local *local = pirn__local();
-    enum pirn_poll poll;
 
-    if (local == NULL)
-        return future->ops->poll(future, cx);
-    pirn__no_suspend_begin(local);
-    poll = future->ops->poll(future, cx);
-    pirn__no_suspend_end(local);
-    return poll;
+    return local == NULL ? future->ops->poll(future, cx)
+                         : pirn__local_poll(local, future, cx);
 }
 
 void pirn_future_drop(pirn_future *future)

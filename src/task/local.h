@@ -163,9 +163,33 @@ static inline void pirn__no_suspend_end(struct pirn__local *local)
     local->no_suspend--;
 }
 
+/* Poll as pirn_future_poll() does, on this thread, whose record `local` is. */
+static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
+                                              pirn_future *future, pirn_cx *cx)
+{
+    enum pirn_poll poll;
+
+    pirn__no_suspend_begin(local);
+    poll = future->ops->poll(future, cx);
+    pirn__no_suspend_end(local);
+    return poll;
+}
+
+/* Spend one unit as pirn_coop_spend() does. */
+static inline bool pirn__coop_spend(pirn_cx *cx)
+{
+    struct pirn__turn *turn = cx->turn_;
+
+    if (turn == NULL || turn->budget <= 0)
+        return pirn_coop_spend(cx);
+    turn->budget--;
+    return true;
+}
+
 /* Try to take one coop unit for a fast path that skips the future: 0; a
  * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
- * the fast path may not be used and the future must be built. */
-int pirn__fast_path(void);
+ * the fast path may not be used and the future must be built.  `local` is this
+ * thread's; NULL is -ENOMEM. */
+int pirn__fast_path(struct pirn__local *local);
 
 #endif /* PIRN_TASK_LOCAL_H */

@@ -4,29 +4,6 @@
 
 #include "base/assert.h"
 
-/* Why every transition is acq_rel: release publishes what the caller did before
- * to whoever runs next, acquire lets the claim see what all earlier callers
- * did.  The other half of each is every other transition of the same word. */
-static bool step(pirn__state *state, uint64_t *expected, uint64_t desired)
-{
-    /* acq_rel [state.word]: see above; a failure only reloads. */
-    return pirn__cas_weak(state, expected, desired, acq_rel, relaxed);
-}
-
-uint64_t pirn__state_peek(const pirn__state *state)
-{
-    /* acquire [state.word]: a glance that finds COMPLETE may read the
-     * outcome. */
-    return pirn__load(state, acquire);
-}
-
-/* The first value for a step() loop. */
-static uint64_t first_guess(const pirn__state *state)
-{
-    /* relaxed: only a guess, which the compare-and-swap confirms. */
-    return pirn__load(state, relaxed);
-}
-
 void pirn__state_open(pirn__state *state, uint64_t flags, bool handle)
 {
     uint64_t word = flags | PIRN__QUEUED | PIRN__REF;
@@ -47,51 +24,20 @@ void pirn__state_close(pirn__state *state)
     pirn__store(state, 0, relaxed);
 }
 
-static bool is_held(uint64_t word)
-{
-    return (word & PIRN__SUSPENDED) != 0 &&
-           (word & (PIRN__CANCELLED | PIRN__ABORTED)) == 0;
-}
-
-/* The word after a wake. */
-static uint64_t woken(uint64_t word)
-{
-    if ((word & (PIRN__COMPLETE | PIRN__QUEUED)) != 0)
-        return word;
-    if ((word & PIRN__RUNNING) != 0 || is_held(word))
-        return word | PIRN__NOTIFIED;
-    return word | PIRN__QUEUED;
-}
-
-static enum pirn__wake submit_if_queued(uint64_t before, uint64_t after)
-{
-    return (~before & after & PIRN__QUEUED) != 0 ? PIRN__WAKE_SUBMIT
-                                                 : PIRN__WAKE_NONE;
-}
-
-enum pirn__wake pirn__state_wake(pirn__state *state)
-{
-    uint64_t word = first_guess(state);
-
-    while (!step(state, &word, woken(word)))
-        continue;
-    return submit_if_queued(word, woken(word));
-}
-
 /* Set `flag`, clear `clear`, and wake if that changes whether it may run. */
 static enum pirn__wake flag_and_wake(pirn__state *state, uint64_t flag,
                                      uint64_t clear)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
     uint64_t next;
 
     do {
         if ((word & PIRN__COMPLETE) != 0)
             next = word;
         else
-            next = woken((word | flag) & ~clear);
-    } while (!step(state, &word, next));
-    return submit_if_queued(word, next);
+            next = pirn__state_woken((word | flag) & ~clear);
+    } while (!pirn__state_step(state, &word, next));
+    return pirn__state_submit_if_queued(word, next);
 }
 
 enum pirn__wake pirn__state_wake_by_id(pirn__state *state)
@@ -111,67 +57,17 @@ enum pirn__wake pirn__state_abort(pirn__state *state)
 
 void pirn__state_suspend(pirn__state *state)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
     uint64_t next;
 
     do {
         next = (word & PIRN__COMPLETE) != 0 ? word : word | PIRN__SUSPENDED;
-    } while (!step(state, &word, next));
-}
-
-bool pirn__state_is_pinned(const pirn__state *state)
-{
-    return (first_guess(state) & PIRN__PINNED) != 0;
-}
-
-uint32_t pirn__state_home(const pirn__state *state)
-{
-    return (uint32_t)((first_guess(state) & PIRN__HOME_MASK) >>
-                      PIRN__HOME_SHIFT);
-}
-
-enum pirn__start pirn__state_start(pirn__state *state, uint32_t home)
-{
-    uint64_t word = first_guess(state);
-    uint64_t next;
-
-    do {
-        PIRN_ASSERT((word & PIRN__QUEUED) != 0);
-        PIRN_ASSERT((word & (PIRN__RUNNING | PIRN__COMPLETE)) == 0);
-        next = word & ~(PIRN__QUEUED | PIRN__HOME_MASK);
-        next |= (uint64_t)home << PIRN__HOME_SHIFT;
-        if (is_held(word))
-            next |= PIRN__NOTIFIED;
-        else
-            next = (next | PIRN__RUNNING) & ~PIRN__NOTIFIED;
-    } while (!step(state, &word, next));
-    if ((next & PIRN__RUNNING) == 0)
-        return PIRN__START_LEAVE;
-    if ((word & PIRN__ABORTED) != 0)
-        return PIRN__START_ABORT;
-    return (word & PIRN__CANCELLED) != 0 ? PIRN__START_CANCEL
-                                         : PIRN__START_POLL;
-}
-
-enum pirn__wake pirn__state_end(pirn__state *state, bool again)
-{
-    uint64_t word = first_guess(state);
-    uint64_t next;
-
-    do {
-        PIRN_ASSERT((word & PIRN__RUNNING) != 0);
-        next = word & ~PIRN__RUNNING;
-        if (again)
-            next |= PIRN__NOTIFIED;
-        if ((next & PIRN__NOTIFIED) != 0 && !is_held(next))
-            next = (next & ~PIRN__NOTIFIED) | PIRN__QUEUED;
-    } while (!step(state, &word, next));
-    return submit_if_queued(word, next);
+    } while (!pirn__state_step(state, &word, next));
 }
 
 uint64_t pirn__state_complete(pirn__state *state, bool output)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
     uint64_t next;
 
     do {
@@ -179,43 +75,24 @@ uint64_t pirn__state_complete(pirn__state *state, bool output)
         next = (word & ~(PIRN__RUNNING | PIRN__NOTIFIED)) | PIRN__COMPLETE;
         if (output && (word & PIRN__JOIN_INTEREST) != 0)
             next |= PIRN__OUTPUT;
-    } while (!step(state, &word, next));
+    } while (!pirn__state_step(state, &word, next));
     return next;
-}
-
-void pirn__state_ref(pirn__state *state)
-{
-    /* relaxed: the caller has a reference already, through which it learned of
-     * the cell. */
-    uint64_t before = pirn__add(state, PIRN__REF, relaxed);
-
-    PIRN_ASSERT((before & PIRN__REFS_MASK) != PIRN__REFS_MASK);
 }
 
 bool pirn__state_try_ref(pirn__state *state)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
 
     do {
         if ((word & PIRN__REFS_MASK) == 0)
             return false;
-    } while (!step(state, &word, word + PIRN__REF));
+    } while (!pirn__state_step(state, &word, word + PIRN__REF));
     return true;
-}
-
-bool pirn__state_unref(pirn__state *state)
-{
-    /* acq_rel [state.word]: release orders our last use before the free, and
-     * acquire lets the one that frees see all of them. */
-    uint64_t before = pirn__sub(state, PIRN__REF, acq_rel);
-
-    PIRN_ASSERT((before & PIRN__REFS_MASK) != 0);
-    return (before & PIRN__REFS_MASK) == PIRN__REF;
 }
 
 void pirn__state_add_handle(pirn__state *state)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
     uint64_t next;
 
     do {
@@ -224,7 +101,7 @@ void pirn__state_add_handle(pirn__state *state)
         next = word + PIRN__HANDLE;
         if ((word & PIRN__HANDLES_MASK) == 0)
             next = (next | PIRN__JOIN_INTEREST) + PIRN__REF;
-    } while (!step(state, &word, next));
+    } while (!pirn__state_step(state, &word, next));
 }
 
 static unsigned last_handle_flags(uint64_t word)
@@ -240,7 +117,7 @@ static unsigned last_handle_flags(uint64_t word)
 
 unsigned pirn__state_drop_handle(pirn__state *state)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
     uint64_t next;
     bool last;
 
@@ -251,7 +128,7 @@ unsigned pirn__state_drop_handle(pirn__state *state)
         next = word - PIRN__HANDLE;
         if (last)
             next &= ~(PIRN__JOIN_INTEREST | PIRN__OUTPUT);
-    } while (!step(state, &word, next));
+    } while (!pirn__state_step(state, &word, next));
     return last ? last_handle_flags(word) : PIRN__HANDLE_OTHERS;
 }
 
@@ -264,12 +141,12 @@ bool pirn__state_take_output(pirn__state *state)
 
 enum pirn__join pirn__state_join_claim(pirn__state *state)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
 
     do {
         if ((word & (PIRN__COMPLETE | PIRN__JOIN_CLAIM)) == PIRN__JOIN_CLAIM)
             return PIRN__JOIN_BUSY;
-    } while (!step(state, &word, word | PIRN__JOIN_CLAIM));
+    } while (!pirn__state_step(state, &word, word | PIRN__JOIN_CLAIM));
     return (word & PIRN__COMPLETE) != 0 ? PIRN__JOIN_DONE : PIRN__JOIN_OK;
 }
 
@@ -284,7 +161,7 @@ void pirn__state_join_unclaim(pirn__state *state)
 /* Change JOIN_WAKER to `wanted` unless the task is COMPLETE. */
 static enum pirn__join move_join_waker(pirn__state *state, uint64_t wanted)
 {
-    uint64_t word = first_guess(state);
+    uint64_t word = pirn__state_guess(state);
 
     do {
         PIRN_ASSERT((word & PIRN__JOIN_CLAIM) != 0);
@@ -294,7 +171,7 @@ static enum pirn__join move_join_waker(pirn__state *state, uint64_t wanted)
             PIRN_ASSERT((pirn__state_peek(state) & PIRN__COMPLETE) != 0);
             return PIRN__JOIN_DONE;
         }
-    } while (!step(state, &word, (word & ~PIRN__JOIN_WAKER) | wanted));
+    } while (!pirn__state_step(state, &word, (word & ~PIRN__JOIN_WAKER) | wanted));
     return PIRN__JOIN_OK;
 }
 

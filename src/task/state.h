@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* src/task/state.h - the state word of a task and every legal transition.
  *
- * One 64-bit word says everything that several threads must agree on.  No other
- * file touches it.  Each transition is one function here that changes the word
- * in a single atomic step and says what the caller must now do.
+ * One 64-bit word says everything that several threads must agree on.  Nothing
+ * else touches it.  Each transition is one function of state.c, or, where every
+ * wake and every poll makes it, of state_hot.h; it changes the word in a single
+ * atomic step and says what the caller must now do.
  *
  *     bit  0     RUNNING        somebody polls or settles it: the claim
  *          1     QUEUED         its link is in a queue
@@ -85,7 +86,7 @@ typedef PIRN_ATOMIC(uint64_t) pirn__state;
 void pirn__state_open(pirn__state *state, uint64_t flags, bool handle);
 
 /* A glance, stale at once. */
-uint64_t pirn__state_peek(const pirn__state *state);
+static inline uint64_t pirn__state_peek(const pirn__state *state);
 
 /* What a wake-up asks of its caller. */
 enum pirn__wake {
@@ -93,7 +94,7 @@ enum pirn__wake {
     PIRN__WAKE_SUBMIT, /* it has just become QUEUED: submit it */
 };
 
-enum pirn__wake pirn__state_wake(pirn__state *state);
+static inline enum pirn__wake pirn__state_wake(pirn__state *state);
 enum pirn__wake pirn__state_wake_by_id(pirn__state *state);
 enum pirn__wake pirn__state_cancel(pirn__state *state);
 enum pirn__wake pirn__state_abort(pirn__state *state);
@@ -108,16 +109,16 @@ enum pirn__start {
 };
 
 /* `home`: the worker that popped it, from now on its home. */
-enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
+static inline enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
 
 /* True if only its home worker may run it. */
-bool pirn__state_is_pinned(const pirn__state *state);
+static inline bool pirn__state_is_pinned(const pirn__state *state);
 
 /* Where it last ran; a hint. */
-uint32_t pirn__state_home(const pirn__state *state);
+static inline uint32_t pirn__state_home(const pirn__state *state);
 
 /* After a poll that returned PENDING; `again`: the task wants another turn. */
-enum pirn__wake pirn__state_end(pirn__state *state, bool again);
+static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again);
 
 /* End it.  With `output` the finished future is kept if a handle exists.
  * Returns the word as it was stored. */
@@ -128,9 +129,9 @@ void pirn__state_close(pirn__state *state);
 
 /* References.  drop returns true when the last one is gone and the cell is the
  * caller's to give back.  try_ref refuses a cell without any. */
-void pirn__state_ref(pirn__state *state);
+static inline void pirn__state_ref(pirn__state *state);
 bool pirn__state_try_ref(pirn__state *state);
-bool pirn__state_unref(pirn__state *state);
+static inline bool pirn__state_unref(pirn__state *state);
 
 /* Handles.  drop says what went with the last one. */
 enum pirn__handle_drop {
@@ -160,5 +161,8 @@ void pirn__state_join_unclaim(pirn__state *state);
 enum pirn__join pirn__state_join_publish(pirn__state *state);
 /* Take it back.  DONE: it is the completer's now. */
 enum pirn__join pirn__state_join_retract(pirn__state *state);
+
+/* The inline ones. */
+#include "task/state_hot.h"
 
 #endif /* PIRN_TASK_STATE_H */

@@ -127,12 +127,6 @@ int pirn__task_outcome(const struct pirn__task *task)
     return task->u.outcome;
 }
 
-bool pirn__task_is_cancelled(struct pirn__task *task)
-{
-    return (pirn__state_peek(pirn__task_state(task)) &
-            (PIRN__CANCELLED | PIRN__ABORTED)) != 0;
-}
-
 /* Free a cell without references. */
 static void free_cell(struct pirn__task *task, struct pirn__slab_cache *cache)
 {

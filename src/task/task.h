@@ -163,6 +163,10 @@ int pirn__task_outcome(const struct pirn__task *task);
 struct pirn__extras *pirn__task_extras(struct pirn__task *task);
 
 /* Ask the running task's word whether it was told to stop. */
-bool pirn__task_is_cancelled(struct pirn__task *task);
+static inline bool pirn__task_is_cancelled(struct pirn__task *task)
+{
+    return (pirn__state_peek(pirn__task_state(task)) &
+            (PIRN__CANCELLED | PIRN__ABORTED)) != 0;
+}
 
 #endif /* PIRN_TASK_TASK_H */

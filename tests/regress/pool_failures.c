@@ -114,9 +114,10 @@ static int abort_other(void *arg)
     return 0;
 }
 
-/* Goal: a task may be aborted from anywhere, once; a fiber is quarantined, a
- * stackless task dropped.
- * Method: several threads and tasks abort the same one. */
+/* Goal: a task may be aborted from anywhere, any number of times, and ends once; a
+ * stackless task is dropped, and a fiber that hears of it while it runs may leave
+ * by its own path.
+ * Method: several tasks and a thread abort the same ones. */
 TEST(pool_abort_from_many_places)
 {
     for (size_t i = 0; i < test_size(5, 100, 5000); i++) {
@@ -127,6 +128,7 @@ TEST(pool_abort_from_many_places)
         struct probe probe = probe_of(step_never, NULL, &drops);
         pirn_task *fiber, *stackless, *hands[4];
         pirn_report report;
+        int outcome;
 
         bell_init(&bell);
         fiber = go_task(rt, hear_bell, &bell);
@@ -141,11 +143,12 @@ TEST(pool_abort_from_many_places)
         pirn_task_abort(stackless);
         for (int h = 0; h < 4; h++)
             EXPECT_EQ(0, join_and_unref(hands[h]));
-        EXPECT_EQ(PIRN_EABORTED, join_and_unref(fiber));
+        outcome = join_and_unref(fiber);
+        EXPECT(outcome == PIRN_EABORTED || outcome == -ECANCELED);
         EXPECT_EQ(PIRN_EABORTED, join_and_unref(stackless));
         EXPECT_EQ(1, tally_of(&drops));
         EXPECT_EQ(0, pirn_runtime_shutdown(rt, PIRN_NEVER, &report));
-        EXPECT_EQ(2, report.aborted);
+        EXPECT_EQ(2, report.aborted + report.cancelled);
         pirn_runtime_unref(rt);
         bell_ring(&bell);
     }

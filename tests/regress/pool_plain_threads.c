@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "engine/pool_fixture.h"
 #include "engine/socket_peer.h"
+#include "reactor/io.h"
 
 enum { THREADS = 6 };
 
@@ -219,6 +221,26 @@ static void read_on_thread(void *arg, size_t index)
     EXPECT_EQ(0, read_until_end(arg));
 }
 
+/* Both readers stand in line: after the end of the runtime a newcomer would not
+ * be told, but wait on an object that nobody has bound. */
+static int count_readers(struct pirn__io *io)
+{
+    const pirn_link *line = &pirn__io_line(io, PIRN_READABLE)->waiters;
+    int count = 0;
+
+    pirn__lock(&io->lock);
+    for (pirn_link *link = line->next_; link != line; link = link->next_)
+        count++;
+    pirn__unlock(&io->lock);
+    return count;
+}
+
+static void wait_for_readers(pirn_tcp *conn, int count)
+{
+    while (count_readers((struct pirn__io *)(void *)conn) < count)
+        sched_yield();
+}
+
 /* Goal: when the runtime of an object ends, those of others who wait on it are
  * told, and it can still be closed.
  * Method: a task of another pool and a plain thread read without end. */
@@ -235,6 +257,7 @@ TEST(pool_objects_outlive_their_runtime)
     (void)pirn_runtime_enter(outer);
     task = go_task(other, read_until_end, &pair);
     crew_start(&crew, 1, read_on_thread, &pair);
+    wait_for_readers(pair.conn, 2);
     runtime_end(owner);
     EXPECT_EQ(0, join_and_unref(task));
     crew_join(&crew);

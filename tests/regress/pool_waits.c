@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #endif
 
+#include <pirn/blocking.h>
+
 #include <time.h>
 
 #include "engine/pool_fixture.h"
@@ -104,4 +106,57 @@ TEST(pool_shutdown_does_not_wait_for_a_hook)
     EXPECT_EQ(0, tally_of(&meter.dones));
     tally_set(&let_go, 1);
     wait_for_tally(&meter.dones, 1);
+}
+
+/* A call that blocks until a shutdown has long gone to sleep. */
+struct call {
+    pirn_runtime *rt;
+    tally begun;
+    tally may_end;
+};
+
+static int wait_in_place(void *arg)
+{
+    struct call *call = arg;
+
+    tally_up(&call->begun);
+    wait_for_tally(&call->may_end, 1);
+    return 0;
+}
+
+static int block_in_place(void *arg)
+{
+    return pirn_block_in_place(wait_in_place, arg);
+}
+
+static void end_soon(void *arg, size_t index)
+{
+    struct call *call = arg;
+
+    (void)index;
+    while (pirn__runtime_phase(call->rt) == PIRN__PHASE_OPEN)
+        sched_yield();
+    /* Time for the shutdown to go to sleep. */
+    for (int i = 0; i < 10000; i++)
+        sched_yield();
+    tally_set(&call->may_end, 1);
+}
+
+/* Goal: the last task may end on a thread that has given its worker away, while
+ * all workers sleep; the shutdown notices, long before its deadline.
+ * Method: a fiber that blocks in place; there is no deadline, and the engine ends
+ * a test that takes too long. */
+TEST(pool_shutdown_notices_the_end_of_a_blocking_task)
+{
+    struct call call = {.rt = pool_new(2)};
+    struct crew crew;
+
+    go(call.rt, block_in_place, &call);
+    wait_for_tally(&call.begun, 1);
+    while (pirn__idle_sleepers(&call.rt->pool->idle) < 2)
+        sched_yield();
+    crew_start(&crew, 1, end_soon, &call);
+    EXPECT_EQ(0, pirn_runtime_shutdown(call.rt, PIRN_NEVER, NULL));
+    crew_join(&crew);
+    pirn_runtime_unref(call.rt);
 }

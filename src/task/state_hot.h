@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/state_hot.h - the transitions that every wake and every poll makes;
+ * see state.h, which includes this.
+ */
+#ifndef PIRN_TASK_STATE_HOT_H
+#define PIRN_TASK_STATE_HOT_H
+
+#include "base/assert.h"
+
+/* Why every transition is acq_rel: release publishes what the caller did before
+ * to whoever runs next, acquire lets the claim see what all earlier callers
+ * did.  The other half of each is every other transition of the same word. */
+static inline bool pirn__state_step(pirn__state *state, uint64_t *expected,
+                                    uint64_t desired)
+{
+    /* acq_rel [state.word]: see above; a failure only reloads. */
+    return pirn__cas_weak(state, expected, desired, acq_rel, relaxed);
+}
+
+static inline uint64_t pirn__state_peek(const pirn__state *state)
+{
+    /* acquire [state.word]: a glance that finds COMPLETE may read the
+     * outcome. */
+    return pirn__load(state, acquire);
+}
+
+/* The first value for a pirn__state_step() loop. */
+static inline uint64_t pirn__state_guess(const pirn__state *state)
+{
+    /* relaxed: only a guess, which the compare-and-swap confirms. */
+    return pirn__load(state, relaxed);
+}
+
+static inline bool pirn__state_is_held(uint64_t word)
+{
+    return (word & PIRN__SUSPENDED) != 0 &&
+           (word & (PIRN__CANCELLED | PIRN__ABORTED)) == 0;
+}
+
+/* The word after a wake. */
+static inline uint64_t pirn__state_woken(uint64_t word)
+{
+    if ((word & (PIRN__COMPLETE | PIRN__QUEUED)) != 0)
+        return word;
+    if ((word & PIRN__RUNNING) != 0 || pirn__state_is_held(word))
+        return word | PIRN__NOTIFIED;
+    return word | PIRN__QUEUED;
+}
+
+static inline enum pirn__wake pirn__state_submit_if_queued(uint64_t before,
+                                                           uint64_t after)
+{
+    return (~before & after & PIRN__QUEUED) != 0 ? PIRN__WAKE_SUBMIT
+                                                 : PIRN__WAKE_NONE;
+}
+
+static inline enum pirn__wake pirn__state_wake(pirn__state *state)
+{
+    uint64_t word = pirn__state_guess(state);
+
+    while (!pirn__state_step(state, &word, pirn__state_woken(word)))
+        continue;
+    return pirn__state_submit_if_queued(word, pirn__state_woken(word));
+}
+
+static inline bool pirn__state_is_pinned(const pirn__state *state)
+{
+    return (pirn__state_guess(state) & PIRN__PINNED) != 0;
+}
+
+static inline uint32_t pirn__state_home(const pirn__state *state)
+{
+    return (uint32_t)((pirn__state_guess(state) & PIRN__HOME_MASK) >>
+                      PIRN__HOME_SHIFT);
+}
+
+static inline enum pirn__start pirn__state_start(pirn__state *state,
+                                                 uint32_t home)
+{
+    uint64_t word = pirn__state_guess(state);
+    uint64_t next;
+
+    do {
+        PIRN_ASSERT((word & PIRN__QUEUED) != 0);
+        PIRN_ASSERT((word & (PIRN__RUNNING | PIRN__COMPLETE)) == 0);
+        next = word & ~(PIRN__QUEUED | PIRN__HOME_MASK);
+        next |= (uint64_t)home << PIRN__HOME_SHIFT;
+        if (pirn__state_is_held(word))
+            next |= PIRN__NOTIFIED;
+        else
+            next = (next | PIRN__RUNNING) & ~PIRN__NOTIFIED;
+    } while (!pirn__state_step(state, &word, next));
+    if ((next & PIRN__RUNNING) == 0)
+        return PIRN__START_LEAVE;
+    if ((word & PIRN__ABORTED) != 0)
+        return PIRN__START_ABORT;
+    return (word & PIRN__CANCELLED) != 0 ? PIRN__START_CANCEL
+                                         : PIRN__START_POLL;
+}
+
+static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again)
+{
+    uint64_t word = pirn__state_guess(state);
+    uint64_t next;
+
+    do {
+        PIRN_ASSERT((word & PIRN__RUNNING) != 0);
+        next = word & ~PIRN__RUNNING;
+        if (again)
+            next |= PIRN__NOTIFIED;
+        if ((next & PIRN__NOTIFIED) != 0 && !pirn__state_is_held(next))
+            next = (next & ~PIRN__NOTIFIED) | PIRN__QUEUED;
+    } while (!pirn__state_step(state, &word, next));
+    return pirn__state_submit_if_queued(word, next);
+}
+
+static inline void pirn__state_ref(pirn__state *state)
+{
+    /* relaxed: the caller has a reference already, through which it learned of
+     * the cell. */
+    uint64_t before = pirn__add(state, PIRN__REF, relaxed);
+
+    PIRN_ASSERT((before & PIRN__REFS_MASK) != PIRN__REFS_MASK);
+}
+
+static inline bool pirn__state_unref(pirn__state *state)
+{
+    /* acq_rel [state.word]: release orders our last use before the free, and
+     * acquire lets the one that frees see all of them. */
+    uint64_t before = pirn__sub(state, PIRN__REF, acq_rel);
+
+    PIRN_ASSERT((before & PIRN__REFS_MASK) != 0);
+    return (before & PIRN__REFS_MASK) == PIRN__REF;
+}
+
+#endif /* PIRN_TASK_STATE_HOT_H */
