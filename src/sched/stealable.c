@@ -238,6 +238,23 @@ static bool stealable_has_some(struct pirn__worker *worker)
     return false;
 }
 
+/* What has yielded there; a pinned task stays with its worker. */
+static void take_deferred(struct pirn__worker *stuck, struct pirn__queue *taken)
+{
+    struct pirn__queue deferred = {0};
+    pirn_slink *link;
+
+    pirn__inbox_take(&stuck->deferred, &deferred);
+    while ((link = pirn__queue_pop(&deferred)) != NULL) {
+        struct pirn__task *task = pirn__task_of_link(link);
+
+        if (pirn__state_is_pinned(pirn__task_state(task)))
+            pirn__pinned_push(stuck, link);
+        else
+            pirn__queue_push(taken, link);
+    }
+}
+
 static uint64_t stealable_rescue(struct pirn__worker *stuck)
 {
     struct pirn__queue taken = {0};
@@ -248,7 +265,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     (void)take_inbox(stuck, &taken);
     if (link != NULL)
         pirn__queue_push(&taken, link);
-    pirn__inbox_take(&stuck->deferred, &taken);
+    take_deferred(stuck, &taken);
     /* Thieves reach the ring, but where all others are busy there are none. */
     (void)pirn__ring_take(&stuck->ring, &taken);
     for (link = taken.head; link != NULL; link = next) {

@@ -3,6 +3,7 @@
  * hand of one thread that is whichever worker it wants to be.
  */
 #include "engine/pool_fixture.h"
+#include "sched/pinned.h"
 
 enum { TASKS = 2 * PIRN__RING_SIZE, LIFO_RUNS = 3 };
 
@@ -358,5 +359,37 @@ TEST(stealable_rescue_makes_all_reachable)
     for (int i = 0; i < 6; i++)
         EXPECT(seen[i]);
     EXPECT_PTR_EQ(NULL, ops->pop(stuck));
+    table_deinit(&table);
+}
+
+static void spawn_pinned(pirn_runtime *rt)
+{
+    const pirn_spawn_options options = {.runtime = rt, .pinned = true};
+    struct probe probe = probe_of(step_ready, NULL, NULL);
+
+    EXPECT_EQ(0, pirn_spawn(&probe.future, sizeof probe, &options, NULL));
+}
+
+/* Goal: a pinned task that has yielded on a stuck worker is not carried away to
+ * another one.
+ * Method: rescue with nothing else there. */
+TEST(stealable_rescue_leaves_pinned_tasks)
+{
+    struct table table;
+    struct pirn__worker *stuck;
+    pirn_slink *link;
+
+    table_init(&table, 2, 0);
+    stuck = rig_worker(&table.rig, 0);
+    rig_become(&table.rig, 0);
+    spawn_pinned(table.rig.rt);
+    link = pirn__pinned_pop(stuck);
+    REQUIRE(link != NULL);
+    pirn__inbox_push(&stuck->deferred, link);
+    EXPECT_EQ(0, ops->rescue(stuck));
+    EXPECT_EQ(0, pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_PTR_EQ(link, pirn__pinned_pop(stuck));
+    rig_run(stuck, pirn__task_of_link(link));
+    rig_leave();
     table_deinit(&table);
 }

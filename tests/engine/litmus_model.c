@@ -364,6 +364,100 @@ TEST(litmus_increments_are_lost_only_without_rmw)
     EXPECT_EQ(BIT(1) | BIT(2), outcomes_of(torn_increments));
 }
 
+/* A compare-and-swap that fails is a load: it may see an old value, as long as
+ * that is not the expected one. */
+
+#define FAILED_SWAP(name, store_order, load_order) \
+    static void swap_send_##name(void *arg) \
+    { \
+        (void)arg; \
+        pirn__store(&a, 2, relaxed); \
+        pirn__store(&b, 1, store_order); \
+    } \
+    static void swap_fail_##name(void *arg) \
+    { \
+        uint32_t expected = 7; \
+        (void)arg; \
+        seen[0] = pirn__load(&b, load_order); \
+        (void)pirn__cas(&a, &expected, 9, acq_rel, relaxed); \
+        seen[1] = expected / 2; \
+    } \
+    static void swap_##name(void) \
+    { \
+        reset(); \
+        explore_thread(swap_send_##name, NULL); \
+        explore_thread(swap_fail_##name, NULL); \
+        explore_join(); \
+        explore_outcome(seen[0] * 2 + seen[1]); \
+    }
+
+FAILED_SWAP(relaxed, relaxed, relaxed)
+FAILED_SWAP(ordered, release, acquire)
+
+TEST(litmus_failed_swap_may_see_an_old_value_unless_ordered)
+{
+    EXPECT_EQ(BIT(0) | BIT(1) | BIT(2) | BIT(3), outcomes_of(swap_relaxed));
+    EXPECT_EQ(BIT(0) | BIT(1) | BIT(3), outcomes_of(swap_ordered));
+}
+
+/* A swap that succeeds has read the latest value: of two takers one gets it. */
+
+static void take_one(void *arg)
+{
+    uint32_t *got = arg;
+
+    *got = pirn__swap(&a, 0, relaxed);
+}
+
+static void two_takers(void)
+{
+    reset();
+    pirn__init(&a, 1);
+    explore_thread(take_one, &seen[0]);
+    explore_thread(take_one, &seen[1]);
+    explore_join();
+    explore_outcome(seen[0] * 2 + seen[1]);
+}
+
+TEST(litmus_two_swaps_never_get_the_same)
+{
+    EXPECT_EQ(BIT(1) | BIT(2), outcomes_of(two_takers));
+}
+
+/* What a lock guards is seen by the next holder. */
+
+static void locked_store(void *arg)
+{
+    (void)arg;
+    explore_lock(&guard, EXPLORE_PLACE);
+    pirn__store(&a, 1, relaxed);
+    pirn__store(&b, 1, relaxed);
+    explore_unlock(&guard, EXPLORE_PLACE);
+}
+
+static void locked_loads(void *arg)
+{
+    (void)arg;
+    explore_lock(&guard, EXPLORE_PLACE);
+    seen[0] = pirn__load(&a, relaxed);
+    seen[1] = pirn__load(&b, relaxed);
+    explore_unlock(&guard, EXPLORE_PLACE);
+}
+
+static void locked_pair(void)
+{
+    reset();
+    explore_thread(locked_store, NULL);
+    explore_thread(locked_loads, NULL);
+    explore_join();
+    explore_outcome(seen[0] * 2 + seen[1]);
+}
+
+TEST(litmus_lock_makes_one_of_two_steps)
+{
+    EXPECT_EQ(BIT(0) | BIT(3), outcomes_of(locked_pair));
+}
+
 /* After a join everything is seen. */
 
 static void joined_body(void)

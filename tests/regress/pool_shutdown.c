@@ -75,7 +75,16 @@ TEST(pool_shutdown_ends_all_in_time)
 struct ignorer {
     tally begun;
     tally rounds;
+    tally stops; /* of workers */
 };
+
+static void note_stop(void *arg, uint32_t worker)
+{
+    struct ignorer *ignorer = arg;
+
+    (void)worker;
+    tally_up(&ignorer->stops);
+}
 
 /* A fiber that does not listen. */
 static int ignore_cancel(void *arg)
@@ -99,9 +108,12 @@ TEST(pool_shutdown_gives_up_who_ignores_it)
     enum { IGNORERS = 5 };
 
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        pirn_runtime *rt = pool_new(workers);
-        const pirn_spawn_options options = {.runtime = rt, .name = "deaf"};
         struct ignorer ignorer = {.begun = {0}};
+        pirn_runtime *rt =
+            pool_with(&(pirn_runtime_options){.workers = workers,
+                                              .on_thread_stop = note_stop,
+                                              .hook_arg = &ignorer});
+        const pirn_spawn_options options = {.runtime = rt, .name = "deaf"};
         pirn_report report;
         uint64_t rounds;
 
@@ -113,15 +125,17 @@ TEST(pool_shutdown_gives_up_who_ignores_it)
                   pirn_runtime_shutdown(rt, pirn_after_ms(100), &report));
         rounds = tally_of(&ignorer.rounds);
         EXPECT(!report.in_time);
-        EXPECT_EQ(IGNORERS, report.aborted);
-        EXPECT_EQ(IGNORERS, report.quarantined);
+        /* On a busy machine one may get no time to notice. */
+        EXPECT_EQ(IGNORERS, report.aborted + report.still_running);
+        EXPECT_EQ(report.aborted, report.quarantined);
         EXPECT_EQ(1, report.cancelled);
-        EXPECT_EQ(0, report.still_running);
         EXPECT_EQ(IGNORERS, report.task_count);
         for (uint32_t i = 0; i < report.task_count; i++)
             EXPECT_STR_EQ("deaf", report.tasks[i].name);
         pirn_runtime_unref(rt);
-        EXPECT_EQ(rounds, tally_of(&ignorer.rounds));
+        if (report.still_running == 0)
+            EXPECT_EQ(rounds, tally_of(&ignorer.rounds));
+        wait_for_tally(&ignorer.stops, workers);
     }
 }
 
