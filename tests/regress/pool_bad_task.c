@@ -124,6 +124,8 @@ TEST(pool_bad_task_does_not_keep_what_it_woke)
         wait_for_tally(&selfish.runs, 1);
         let_go(&selfish.hog, waker);
     }
+    /* It was in the slot of a worker that did not move. */
+    EXPECT_GE(pool_counters(rt).rescues, 1);
     runtime_end(rt);
 }
 
@@ -321,6 +323,64 @@ TEST(pool_busy_tasks_do_not_starve_others)
         close(peer);
         EXPECT_EQ(0, join_and_unref(echoing));
         tally_up(&stop);
+        runtime_end(rt);
+    }
+}
+
+/* Always ready, as far as the budget lets it. */
+static enum pirn_poll step_spend(struct probe *probe, pirn_cx *cx)
+{
+    (void)probe;
+    while (pirn_coop_spend(cx))
+        continue;
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_ready_if_paid(struct probe *probe, pirn_cx *cx)
+{
+    (void)probe;
+    return pirn_coop_spend(cx) ? PIRN_READY : PIRN_PENDING;
+}
+
+/* The deadline around a future, and around a loop of waits. */
+static int meet_deadlines(void *arg)
+{
+    pirn_deadline until = pirn_after_ms(5);
+    struct probe spender = probe_of(step_spend, NULL, NULL);
+    pirn_timeout_op timeout;
+    int rc = 0;
+
+    (void)arg;
+    pirn_timeout_init(&timeout, &spender.future, until);
+    EXPECT_EQ(0, pirn_await(&timeout.future, PIRN_NEVER));
+    EXPECT_EQ(-ETIMEDOUT, timeout.rc);
+    EXPECT_GE(pirn_now_ns(), until.ns);
+
+    until = pirn_after_ms(5);
+    while (rc == 0 && !pirn_deadline_expired(until)) {
+        struct probe ready = probe_of(step_ready_if_paid, NULL, NULL);
+
+        rc = pirn_await(&ready.future, until);
+    }
+    EXPECT(rc == 0 || rc == -ETIMEDOUT);
+    return 0;
+}
+
+/* Goal: something that is always ready does not defeat a deadline around it, nor
+ * keep others of the same kind from theirs.
+ * Method: a timeout around a future that spends all it gets, and a loop of waits
+ * that are ready; several of them on one worker. */
+TEST(pool_budget_does_not_defeat_deadlines)
+{
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        pirn_runtime *rt = pool_new(workers);
+        pirn_task *tasks[6];
+
+        for (int i = 0; i < 6; i++)
+            tasks[i] = go_task(rt, meet_deadlines, NULL);
+        for (int i = 0; i < 6; i++)
+            EXPECT_EQ(0, join_and_unref(tasks[i]));
+        EXPECT_GE(pool_counters(rt).yields, 6);
         runtime_end(rt);
     }
 }

@@ -156,3 +156,46 @@ TEST(pool_spawn_of_a_tree)
         EXPECT_EQ(((uint64_t)2 << height) - 1, runtime_end(rt).completed);
     }
 }
+
+/* Spawns in its only poll, in block_on. */
+static enum pirn_poll step_spawn_all(struct probe *probe, pirn_cx *cx)
+{
+    struct brood *brood = probe->arg;
+
+    (void)cx;
+    for (uint64_t i = 0; i < brood->each; i++) {
+        struct probe child = probe_of(step_count, &brood->runs, NULL);
+
+        EXPECT_EQ(0, pirn_spawn(&child.future, sizeof child, NULL, NULL));
+    }
+    return PIRN_READY;
+}
+
+struct visitor {
+    pirn_runtime *rt;
+    struct brood brood;
+};
+
+static void visit(void *arg, size_t index)
+{
+    struct visitor *visitor = arg;
+    struct probe probe = probe_of(step_spawn_all, &visitor->brood, NULL);
+
+    (void)index;
+    EXPECT_EQ(0, pirn_block_on(visitor->rt, &probe.future, PIRN_NEVER));
+}
+
+/* Goal: what a thread has spawned in block_on does not depend on its coming
+ * back.
+ * Method: a thread spawns a thousand there, and ends. */
+TEST(pool_spawn_in_block_on)
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        struct visitor visitor = {.rt = pool_new(workers),
+                                  .brood = {.each = 1000}};
+
+        on_another_thread(visit, &visitor);
+        wait_for_tally(&visitor.brood.runs, 1000);
+        EXPECT_EQ(1000, runtime_end(visitor.rt).completed);
+    }
+}

@@ -372,3 +372,54 @@ TEST(pool_latency_beside_two_that_wake_each_other)
     EXPECT_GE(tally_of(&rally.turns), test_size(20, 250, 250));
     runtime_end(rt);
 }
+
+static int sleep_long(void *arg)
+{
+    (void)arg;
+    while (pirn_sleep(pirn_after_ms(10 * 1000)) == 0)
+        continue;
+    return 0;
+}
+
+struct napper {
+    size_t rounds;
+    uint64_t worst_ns;
+};
+
+static int nap_often(void *arg)
+{
+    struct napper *napper = arg;
+
+    for (size_t i = 0; i < napper->rounds; i++) {
+        uint64_t start = now_ns();
+
+        EXPECT_EQ(0, pirn_sleep(pirn_after_ms(1)));
+        if (now_ns() - start > napper->worst_ns)
+            napper->worst_ns = now_ns() - start;
+    }
+    return 0;
+}
+
+/* Goal: a short sleep does not wait for a long one, on whatever worker's wheel
+ * either is: no gap above 200 ms.
+ * Method: a task sleeps for a millisecond, often, beside some that sleep for ten
+ * seconds. */
+TEST(pool_latency_of_short_sleeps_beside_long_ones)
+{
+    pirn_runtime *rt = pool_new(4);
+    struct napper nappers[3];
+    pirn_task *tasks[3];
+
+    for (int i = 0; i < 8; i++)
+        go(rt, sleep_long, NULL);
+    for (int i = 0; i < 3; i++) {
+        nappers[i] = (struct napper){.rounds = test_size(50, 500, 50000)};
+        tasks[i] = go_task(rt, nap_often, &nappers[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(0, join_and_unref(tasks[i]));
+        printf("gap %.3f ms\n", (double)nappers[i].worst_ns / 1e6);
+        EXPECT_LE(nappers[i].worst_ns, 200 * 1000000);
+    }
+    runtime_end(rt);
+}

@@ -118,10 +118,11 @@ TEST(pool_shutdown_keeps_its_deadline)
         if (pirn_now_ns() - start < best)
             best = pirn_now_ns() - start;
         EXPECT(!report.in_time);
-        EXPECT_EQ(1, report.still_running);
+        /* On a busy machine another may get no time to notice. */
+        EXPECT_EQ(deaf + 1, report.aborted + report.still_running);
+        EXPECT_EQ(report.aborted, report.quarantined);
+        EXPECT_GE(report.still_running, 1);
         EXPECT_EQ(1, report.jobs_still_running);
-        EXPECT_EQ(deaf, report.aborted);
-        EXPECT_EQ(deaf, report.quarantined);
         tally_up(&hog.let_go);
         tally_up(&job.let_go);
         EXPECT_EQ(0, join_and_unref(task));
