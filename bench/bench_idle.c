@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/bench_idle.c - what a runtime does while there is nothing to do.
  *
- * A child process holds a runtime with 500 stackless tasks and 500 fibers that
- * sleep for an hour.  The parent waits until it has gone quiet, reads the
+ * A child process holds a runtime of --workers N (4) with 500 stackless tasks and
+ * 500 fibers that sleep for an hour.  The parent waits until it has gone quiet, reads the
  * context switches of each of its threads from /proc, waits ten seconds
  * (--seconds N), and reads them again.  Nothing may have moved.  The CPU time
  * of the child over the same time is printed too.
@@ -143,6 +143,9 @@ int main(int argc, char **argv)
     bool quick = sample_has_flag(argc, argv, "--quick");
     uint64_t seconds =
         sample_get_number(argc, argv, "--seconds", quick ? 2 : 10);
+    pirn_runtime_options options = {
+        .workers = (uint32_t)sample_get_number(argc, argv, "--workers", 4),
+    };
     int ready[2];
     pid_t child;
 
@@ -153,7 +156,8 @@ int main(int argc, char **argv)
         /* No child may be left behind if a check below ends the parent. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ready[0]);
-        _exit(pirn_exit_code(pirn_run(idle_fiber, &ready[1])));
+        _exit(pirn_exit_code(
+            pirn_run_with(idle_fiber, &ready[1], &options, NULL)));
     }
     close(ready[1]);
     watch(child, ready[0], seconds * 1000);

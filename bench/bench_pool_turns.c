@@ -95,8 +95,9 @@ static void measure_yield(const char *name, uint64_t tasks, uint64_t count,
 
 /* Ping-pong. */
 
+/* On cache lines of its own: pairs on different workers share nothing. */
 struct pair {
-    struct mailbox boxes[2]; /* of the two players */
+    struct mailbox boxes[2] PIRN_CACHE_ALIGNED; /* of the two players */
 };
 
 static struct {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/bench_pool_wake.c - how long a wake takes to reach a task of a pool all
- * of whose workers sleep.
+/* bench/bench_pool_wake.c - how long it takes to reach another processor.
  *
- * A thread that is no worker wakes a fiber every 200 us.  The figure is the time
- * from before the wake to the first line of the fiber after its wait: the median
+ *   hand_over   a cache line goes to another thread that waits for it, spinning,
+ *               and back.  Nothing of Pirn: it says what sharing anything costs
+ *               on this machine now, which in a guest may change by the hour
+ *   wake        a wake reaches a task of a pool all of whose workers sleep
+ *
+ * For `wake` a thread that is no worker wakes a fiber every 200 us.  The figure is the
+ * time from before the wake to the first line of the fiber after its wait: the median
  * and the 99th percentile of the wakes of a sample.
  */
 #define _GNU_SOURCE
@@ -12,10 +16,50 @@
 #include "sample.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { WAKES_MAX = 2000, GAP_NS = 200 * 1000 };
+enum { WAKES_MAX = 2000, GAP_NS = 200 * 1000, HAND_OVERS = 20000 };
+
+/* Hand-over. */
+
+static PIRN_ATOMIC(uint32_t) ball PIRN_CACHE_ALIGNED; /* whose it is: 0 or 1 */
+
+/* Wait until it is ours, and hand it over; again and again. */
+static void play(uint32_t player)
+{
+    for (int i = 0; i < HAND_OVERS; i++) {
+        /* relaxed: nothing but the ball itself is handed over. */
+        while (pirn__load(&ball, relaxed) != player)
+            pirn__spin_hint();
+        /* relaxed: as above. */
+        pirn__store(&ball, 1 - player, relaxed);
+    }
+}
+
+static void *play_other(void *arg)
+{
+    (void)arg;
+    play(1);
+    return NULL;
+}
+
+static void measure_hand_over(void)
+{
+    pthread_t other;
+    uint64_t begin_ns;
+
+    sample_require(-pthread_create(&other, NULL, play_other, NULL),
+                   "pthread_create");
+    begin_ns = sample_now_ns();
+    play(0);
+    pthread_join(other, NULL);
+    sample_print("machine/hand_over", "ns",
+                 (double)(sample_now_ns() - begin_ns) / HAND_OVERS);
+}
+
+/* Wake. */
 
 static struct {
     struct mailbox box;
@@ -103,6 +147,8 @@ static void measure_wakes(const struct rig *rig, void *arg)
 
 int main(int argc, char **argv)
 {
+    for (int i = 0; i < 5; i++)
+        measure_hand_over();
     rig_begin(argc, argv);
     wakes.count = rig_scale(500, WAKES_MAX);
     rig_each("wake", measure_wakes, NULL);

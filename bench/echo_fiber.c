@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/echo_fiber.c - the echo server of the benchmark as fibers.
  *
- *     echo_fiber [--deadline-ms N]      0, the default: no deadline
+ *     echo_fiber [--deadline-ms N] [--workers N]
  *
- * Prints "port N" and serves until it is killed.
+ * A deadline of 0, the default, is none; 0 workers, the default, a current-thread
+ * runtime.  Prints "port N" and serves until it is killed.
  */
 #include "sample.h"
 
@@ -57,6 +58,10 @@ static int listen_loop(void *arg)
 
 int main(int argc, char **argv)
 {
+    pirn_runtime_options options = {
+        .workers = (uint32_t)sample_get_number(argc, argv, "--workers", 0),
+    };
+
     deadline_ms = sample_get_number(argc, argv, "--deadline-ms", 0);
-    return pirn_exit_code(pirn_run(listen_loop, NULL));
+    return pirn_exit_code(pirn_run_with(listen_loop, NULL, &options, NULL));
 }
