@@ -34,9 +34,9 @@ static inline bool pirn__gate_enter(struct pirn__gate *gate)
     do {
         if ((word & PIRN__GATE_SEALED) != 0)
             return false;
-        /* acquire [gate.seal]: the call that follows is made by one whom the
-         * sealer has to wait for, or not at all. */
-    } while (!pirn__cas_weak(&gate->word, &word, word + 1, acquire, relaxed));
+        /* relaxed: the order of the changes of this one word says who waits for
+         * whom; what the call does is ordered when it leaves. */
+    } while (!pirn__cas_weak(&gate->word, &word, word + 1, relaxed, relaxed));
     return true;
 }
 

@@ -297,6 +297,177 @@ MODEL(io_two_wakes_of_the_driver, .preemptions = 3, .spurious = -1)
     end();
 }
 
+/* What stands behind the pirn__io in an object of ours. */
+struct object {
+    struct pirn__io io;
+    PIRN_SHARED(int) field;
+};
+
+static void use_and_unref(void *arg)
+{
+    struct object *object = arg;
+    ssize_t n = pirn__io_call(&object->io, PIRN_READABLE, &reading);
+
+    EXPLORE_CHECK(n == -EAGAIN);
+    pirn__io_unref(&object->io);
+}
+
+static void write_and_unref(void *arg)
+{
+    struct object *object = arg;
+
+    pirn_cell_write(&object->field, 1);
+    pirn__io_unref(&object->io);
+}
+
+/* Goal: the last of two owners closes and frees, after all that the other did
+ * with the object. */
+MODEL(io_two_owners_and_the_last_one_closes, .preemptions = 3)
+{
+    static const struct pirn__io_ops ops = {.name = io_name};
+    const struct pirn__io_kind kind = {.ops = &ops};
+    struct object *object;
+
+    begin(0);
+    close_io(NULL);
+    pirn__local()->entered = &model.home;
+    object = PIRN_CONTAINER_OF(pirn__io_take(sizeof *object), struct object,
+                               io);
+    pirn__io_open(&object->io, pirn__sys->eventfd(), &kind);
+    pirn__local()->entered = NULL;
+    pirn__io_ref(&object->io);
+    explore_thread(use_and_unref, object);
+    explore_thread(write_and_unref, object);
+    explore_join();
+    end();
+}
+
+static void close_and_open_another(void *arg)
+{
+    static const struct pirn__io_ops ops = {.name = io_name};
+    const struct pirn__io_kind kind = {.ops = &ops};
+    struct pirn__io **other = arg;
+
+    close_io(NULL);
+    pirn__local()->entered = &model.home;
+    *other = pirn__io_take(sizeof **other);
+    pirn__io_open(*other, pirn__sys->eventfd(), &kind);
+    pirn__local()->entered = NULL;
+    pirn__waiter_init(&readers[1].waiter, *other, PIRN_READABLE);
+    EXPLORE_CHECK(!reader_poll(&readers[1]));
+}
+
+/* Goal: an event that is under way for a descriptor that was closed is not taken
+ * for one of the next, which has its place in the table. */
+MODEL(io_stale_event_is_for_nobody, .preemptions = 3)
+{
+    static struct pirn__io *other;
+
+    begin(0);
+    wait_in_line(&readers[0]);
+    signal_fd(NULL);
+    explore_thread(close_and_open_another, &other);
+    drive_once();
+    explore_join();
+    EXPLORE_CHECK(!pirn__readiness_has(
+        pirn__readiness_get(&other->readiness), PIRN_READABLE));
+    EXPLORE_CHECK(!model_bell_rang(&readers[1].bell));
+    pirn__waiter_leave(&readers[1].waiter);
+    pirn__io_abandon(other);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+}
+
+static ssize_t never_quite(int descriptor, void *arg)
+{
+    (void)descriptor;
+    (void)arg;
+    /* Ready again before the answer is out. */
+    pirn__readiness_add(&io->readiness, PIRN__READY_READ);
+    return -EAGAIN;
+}
+
+/* Goal: a poll that finds the readiness wrong each time comes back later, by its
+ * own wake. */
+MODEL(io_readiness_that_is_always_wrong, .preemptions = 1)
+{
+    static const struct pirn__io_call call = {.fn = never_quite};
+    const pirn_waker waker = model_bell_waker(&readers[0].bell);
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+    ssize_t result;
+
+    begin(PIRN__READY_READ);
+    reader_begin(&readers[0]);
+    EXPLORE_CHECK(pirn__waiter_poll_call(&readers[0].waiter, &cx, &call,
+                                         &result) == PIRN_PENDING);
+    EXPLORE_CHECK(model_bell_rang(&readers[0].bell));
+    pirn__waiter_leave(&readers[0].waiter);
+    close_io(NULL);
+    end();
+}
+
+/* A plain thread that waits on a descriptor which no reactor watches. */
+
+static enum pirn_poll alone_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    return pirn__waiter_poll_call(&readers[0].waiter, cx, &reading,
+                                  &readers[0].result);
+}
+
+static void alone_drop(pirn_future *self)
+{
+    (void)self;
+}
+
+static void wait_alone(void *arg)
+{
+    static const pirn_future_ops ops = {.poll = alone_poll,
+                                        .drop = alone_drop};
+    pirn_future future = {&ops};
+
+    (void)arg;
+    reader_begin(&readers[0]);
+    EXPLORE_CHECK(pirn_await(&future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(readers[0].result == PIRN_ECLOSED);
+    pirn__waiter_leave(&readers[0].waiter);
+    pirn__io_drop(io);
+}
+
+/* As the poll of a task of this runtime. */
+static void bind_it(void)
+{
+    const pirn_waker waker = model_bell_waker(&readers[1].bell);
+    struct pirn__turn turn = {.home = &model.home};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    int rc;
+
+    pirn__waiter_init(&readers[1].waiter, io, PIRN_READABLE);
+    EXPLORE_CHECK(pirn__waiter_poll_ready(&readers[1].waiter, &cx, &rc) ==
+                  PIRN_PENDING);
+    pirn__waiter_leave(&readers[1].waiter);
+}
+
+/* Goal: a thread that waits on the descriptor itself is told that from now on a
+ * reactor watches it, and of the close after that. */
+MODEL(io_bound_under_a_waiting_thread, .preemptions = 3, .stale = 2,
+      .spurious = -1)
+{
+    static const struct pirn__io_ops ops = {.name = io_name};
+    const struct pirn__io_kind kind = {.ops = &ops};
+
+    begin(0);
+    close_io(NULL);
+    io = pirn__io_take(sizeof *io);
+    pirn__io_open(io, pirn__sys->eventfd(), &kind);
+    pirn__io_keep(io);
+    explore_thread(wait_alone, NULL);
+    bind_it();
+    close_io(NULL);
+    explore_join();
+    end();
+}
+
 /* Goal: a wake that meets the end of the reactor writes to no closed
  * descriptor. */
 MODEL(io_wake_against_the_end_of_the_reactor, .preemptions = 3)

@@ -16,7 +16,6 @@
 
 #include "base/atomic.h"
 #include "base/list.h"
-#include "base/prefetch.h"
 
 /* Changed only under the lock; who finds its own waiter WOKEN without the lock
  * may rely on it, for nobody else takes that state away. */
@@ -29,9 +28,8 @@ enum pirn__waiter_state {
 
 struct pirn__line {
     pirn_link waiters;
-    pirn_io_waiter *woken; /* called up and not back yet, or NULL */
-    /* Whom to expect next: `woken`, else the first that waits, else NULL. */
-    PIRN_ATOMIC(pirn_io_waiter *) next;
+    uint32_t woken;               /* called up and not back yet */
+    PIRN_ATOMIC(uint32_t) length; /* not 0: somebody waits or is WOKEN */
 };
 
 static inline uint8_t pirn__waiter_state(const pirn_io_waiter *waiter)
@@ -54,14 +52,7 @@ void pirn__line_init(struct pirn__line *line);
 static inline bool pirn__line_is_busy(const struct pirn__line *line)
 {
     /* relaxed: a hint. */
-    return pirn__load(&line->next, relaxed) != NULL;
-}
-
-/* Without the lock: have the memory of the next waiter fetched. */
-static inline void pirn__line_prefetch(const struct pirn__line *line)
-{
-    /* relaxed: a hint, and only the address of it. */
-    pirn__prefetch(pirn__load(&line->next, relaxed), sizeof(pirn_io_waiter));
+    return pirn__load(&line->length, relaxed) != 0;
 }
 
 /* There is readiness: is it this waiter's turn?  If it was the first in line it
@@ -78,7 +69,7 @@ void pirn__line_leave(struct pirn__line *line, pirn_io_waiter *waiter);
 /* True if there is somebody to call up. */
 static inline bool pirn__line_can_call(const struct pirn__line *line)
 {
-    return line->woken == NULL && !pirn__list_empty(&line->waiters);
+    return line->woken == 0 && !pirn__list_empty(&line->waiters);
 }
 
 /* Call the first up; the waker is to be woken after unlock. */

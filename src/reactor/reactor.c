@@ -465,17 +465,6 @@ struct batch {
     int waker_count;
 };
 
-static void prefetch_slots_locked(const struct pirn__reactor *reactor,
-                                  const struct epoll_event *events, int count)
-{
-    for (int i = 0; i < count; i++) {
-        uint32_t index = (uint32_t)events[i].data.u64;
-
-        if (index < reactor->slot_count)
-            pirn__prefetch(&reactor->slots[index], 1);
-    }
-}
-
 /* Whom the token names; without a reference. */
 static struct target resolve_locked(const struct pirn__reactor *reactor,
                                     uint64_t token)
@@ -548,13 +537,8 @@ static int dispatch(struct pirn__reactor *reactor,
     int delivered = 0;
 
     pirn__lock(&reactor->lock);
-    prefetch_slots_locked(reactor, events, count);
     resolve_all_locked(reactor, events, count, &batch);
     pirn__unlock(&reactor->lock);
-    for (int i = 0; i < batch.target_count; i++) {
-        if (batch.targets[i].io != NULL)
-            pirn__line_prefetch(&batch.targets[i].io->lines[0]);
-    }
     batch.waker_count = 0;
     for (int i = 0; i < batch.target_count; i++)
         delivered += deliver(&batch.targets[i], &batch);

@@ -64,7 +64,8 @@ void pirn__harvest_deinit(struct pirn__harvest *harvest,
                           const pirn_alloc *alloc);
 
 /* As pirn__reactor_poll(), for many threads at once, each with its own
- * harvest.  The deadline is PIRN_EXPIRED or PIRN_NEVER: times are alarms. */
+ * harvest.  Times to be kept are alarms: a deadline here may be late by the slack
+ * of the thread. */
 int pirn__reactor_harvest(struct pirn__reactor *reactor,
                           struct pirn__harvest *harvest,
                           pirn_deadline deadline);

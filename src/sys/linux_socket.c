@@ -3,42 +3,9 @@
 #define _GNU_SOURCE
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
-#include "sys/checker.h"
 #include "sys/linux.h"
-
-/* The C library's send() and recv() are cancellation points: with more than one
- * thread they make four atomic changes around the two calls of a request, and a
- * thread that is cancelled in one would never come back to what it drives.  So
- * they are called only where a sanitizer has to see them. */
-#if PIRN__WITH_ASAN || PIRN__WITH_TSAN
-
-static ssize_t raw_send(int fd, const void *buf, size_t len)
-{
-    return send(fd, buf, len, MSG_NOSIGNAL);
-}
-
-static ssize_t raw_recv(int fd, void *buf, size_t len)
-{
-    return recv(fd, buf, len, 0);
-}
-
-#else
-
-static ssize_t raw_send(int fd, const void *buf, size_t len)
-{
-    return syscall(SYS_sendto, fd, buf, len, MSG_NOSIGNAL, NULL, 0);
-}
-
-static ssize_t raw_recv(int fd, void *buf, size_t len)
-{
-    return syscall(SYS_recvfrom, fd, buf, len, 0, NULL, NULL);
-}
-
-#endif
 
 int pirn__linux_socket(int family)
 {
@@ -79,7 +46,7 @@ ssize_t pirn__linux_send(int fd, const void *buf, size_t len)
     ssize_t n;
 
     do {
-        n = raw_send(fd, buf, len);
+        n = send(fd, buf, len, MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);
     return pirn__linux_count(n);
 }
@@ -89,7 +56,7 @@ ssize_t pirn__linux_recv(int fd, void *buf, size_t len)
     ssize_t n;
 
     do {
-        n = raw_recv(fd, buf, len);
+        n = recv(fd, buf, len, 0);
     } while (n < 0 && errno == EINTR);
     return pirn__linux_count(n);
 }
