@@ -4,7 +4,10 @@
 
 #include "base/assert.h"
 
-enum { IDLE_SLEEPER = 1 << 16, IDLE_SEARCHERS = IDLE_SLEEPER - 1 };
+enum {
+    IDLE_SLEEPER = PIRN__IDLE_SLEEPER,
+    IDLE_SEARCHERS = IDLE_SLEEPER - 1,
+};
 
 bool pirn__idle_start_search(struct pirn__idle *idle, uint32_t workers)
 {
@@ -45,7 +48,9 @@ bool pirn__idle_leave_sleep(struct pirn__idle *idle)
     return before < 2 * IDLE_SLEEPER;
 }
 
-bool pirn__idle_claim_wake(struct pirn__idle *idle)
+/* Count a wake that is under way as a searcher, unless there is one already or
+ * fewer than `sleeping` sleep. */
+static bool claim(struct pirn__idle *idle, uint32_t sleeping)
 {
     /* seq_cst [idle.word]: after the work became visible; against a sleeper
      * that enters and then looks at the queues. */
@@ -53,16 +58,19 @@ bool pirn__idle_claim_wake(struct pirn__idle *idle)
 
     /* Ends: each failure means that another thread changed the word. */
     do {
-        if (word < IDLE_SLEEPER || (word & IDLE_SEARCHERS) != 0)
+        if (word < sleeping * IDLE_SLEEPER || (word & IDLE_SEARCHERS) != 0)
             return false;
         /* seq_cst [idle.word]: of several wakers one wakes. */
     } while (!pirn__cas_weak(&idle->word, &word, word + 1, seq_cst, relaxed));
     return true;
 }
 
-uint32_t pirn__idle_sleepers(const struct pirn__idle *idle)
+bool pirn__idle_claim_wake(struct pirn__idle *idle)
 {
-    /* seq_cst [idle.word]: for most a hint; for a pinned worker after it has
-     * said that it sleeps apart. */
-    return pirn__load(&idle->word, seq_cst) / IDLE_SLEEPER;
+    return claim(idle, 1);
+}
+
+bool pirn__idle_claim_nap(struct pirn__idle *idle)
+{
+    return claim(idle, 0);
 }

@@ -18,6 +18,8 @@
 
 #include "base/atomic.h"
 
+enum { PIRN__IDLE_SLEEPER = 1 << 16 };
+
 struct pirn__idle {
     PIRN_ATOMIC(uint32_t) word PIRN_CACHE_ALIGNED; /* sleeping << 16 |
                                                       searching */
@@ -40,8 +42,17 @@ bool pirn__idle_leave_sleep(struct pirn__idle *idle);
 /* After work became visible: true for the one who has to wake a sleeper; the
  * wake counts as a searcher. */
 bool pirn__idle_claim_wake(struct pirn__idle *idle);
+/* The same where somebody naps, though nobody may sleep.  One wake at a time in
+ * this case too: two would be harvested as one. */
+bool pirn__idle_claim_nap(struct pirn__idle *idle);
 
-/* How many sleep; seq_cst. */
-uint32_t pirn__idle_sleepers(const struct pirn__idle *idle);
+/* How many sleep.  After work became visible 0 means that nobody needs to be
+ * woken; else it is a hint. */
+static inline uint32_t pirn__idle_sleepers(const struct pirn__idle *idle)
+{
+    /* seq_cst [idle.word]: as in pirn__idle_claim_wake(); for a pinned worker
+     * after it has said that it sleeps apart. */
+    return pirn__load(&idle->word, seq_cst) / PIRN__IDLE_SLEEPER;
+}
 
 #endif /* PIRN_SCHED_IDLE_H */

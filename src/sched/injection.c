@@ -35,24 +35,46 @@ void pirn__injection_push_all(struct pirn__injection *injection,
     pirn__unlock(&injection->lock);
 }
 
+static void take_all(struct pirn__injection *injection,
+                     struct pirn__queue *out, uint64_t *length)
+{
+    pirn__lock(&injection->lock);
+    pirn__queue_splice(out, &injection->queue);
+    *length = length_locked(injection);
+    if (*length > 0)
+        set_length(injection, 0);
+    pirn__unlock(&injection->lock);
+}
+
+/* Before what has come meanwhile. */
+static void put_back(struct pirn__injection *injection,
+                     struct pirn__queue *rest, uint64_t length)
+{
+    pirn__lock(&injection->lock);
+    pirn__queue_splice(rest, &injection->queue);
+    injection->queue = *rest;
+    set_length(injection, length_locked(injection) + length);
+    pirn__unlock(&injection->lock);
+}
+
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit)
 {
+    struct pirn__queue all = {0};
+    uint64_t length;
     uint64_t taken = 0;
-    pirn_slink *link;
 
     /* relaxed: a hint that saves the lock. */
-    if (pirn__load(&injection->length, relaxed) == 0)
+    if (limit == 0 || pirn__load(&injection->length, relaxed) == 0)
         return 0;
-    pirn__lock(&injection->lock);
-    while (taken < limit &&
-           (link = pirn__queue_pop(&injection->queue)) != NULL) {
-        pirn__queue_push(out, link);
-        taken++;
+    take_all(injection, &all, &length);
+    if (length <= limit) {
+        pirn__queue_splice(out, &all);
+        return length;
     }
-    if (taken > 0)
-        set_length(injection, length_locked(injection) - taken);
-    pirn__unlock(&injection->lock);
+    for (; taken < limit; taken++)
+        pirn__queue_push(out, pirn__queue_pop(&all));
+    put_back(injection, &all, length - taken);
     return taken;
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sched/injection.h - the queue that all workers share: spawns from other
- * threads, and what overflows a ring.
+/* src/sched/injection.h - an unbounded queue of many threads: the one that all
+ * workers share, for spawns from other threads; and one for each worker, for what
+ * overflows its ring.
  *
  * A FIFO under a four-byte lock.  Workers take batches, so that the lock is
- * taken once for many tasks.
+ * taken once or twice for many tasks.  To find the end of a batch its links must
+ * be read, which other processors have written last: that is done without the
+ * lock, for which everything is taken out and the rest put back.
  */
 #ifndef PIRN_SCHED_INJECTION_H
 #define PIRN_SCHED_INJECTION_H
@@ -23,7 +26,9 @@ void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link);
 void pirn__injection_push_all(struct pirn__injection *injection,
                               struct pirn__queue *queue, uint64_t count);
 
-/* Move up to `limit` to the end of `out`; how many. */
+/* Move up to `limit` to the end of `out`; how many.  Meanwhile others may find
+ * less than there is, so whoever sees something left afterwards looks at who
+ * sleeps. */
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit);
 

@@ -59,10 +59,10 @@ fail_harvest:
     return rc;
 }
 
-/* A worker and, but for the first, its shard of the root group. */
+/* A worker and its shards of the root group. */
 struct worker_cell {
     struct pirn__worker worker;
-    struct pirn__group group;
+    struct pirn__group groups[PIRN__WORKER_SHARDS];
 };
 
 static int worker_new(struct pirn__pool *pool, uint32_t index,
@@ -81,8 +81,9 @@ static int worker_new(struct pirn__pool *pool, uint32_t index,
                     _Alignof(struct worker_cell));
         return rc;
     }
-    pirn__group_init(&cell->group, &pool->rt->home);
-    cell->worker.group = index == 0 ? &pool->rt->group : &cell->group;
+    for (uint32_t i = 0; i < PIRN__WORKER_SHARDS; i++)
+        pirn__group_init(&cell->groups[i], &pool->rt->home);
+    cell->worker.groups = cell->groups;
     *out = &cell->worker;
     return 0;
 }
@@ -323,7 +324,11 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
     if (batched)
         pirn__task_prefetch(task);
     visible = pool->tasks->push(pool, worker, task, origin);
-    if (visible && !batched)
+    if (!visible || batched)
+        return;
+    if (worker == NULL)
+        pirn__pool_wake_any(pool);
+    else if (pirn__idle_sleepers(&pool->idle) > 0)
         pirn__pool_wake_one(pool);
 }
 

@@ -31,14 +31,12 @@ void pirn__ring_init(struct pirn__ring *ring)
 
 static void put(struct pirn__ring *ring, uint32_t position, pirn_slink *link)
 {
-    /* relaxed: published by the tail. */
-    pirn__store(&ring->slots[position & RING_MASK], link, relaxed);
+    pirn_cell_write(&ring->slots[position & RING_MASK], link);
 }
 
 static pirn_slink *get(struct pirn__ring *ring, uint32_t position)
 {
-    /* relaxed: ordered by the tail that the reader has seen. */
-    return pirn__load(&ring->slots[position & RING_MASK], relaxed);
+    return pirn_cell_read(&ring->slots[position & RING_MASK]);
 }
 
 bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
@@ -57,6 +55,20 @@ bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
      * said so. */
     pirn__store(&ring->tail, tail + 1, seq_cst);
     return true;
+}
+
+void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue)
+{
+    /* acquire [ring.head]: as in push. */
+    uint64_t head = pirn__load(&ring->head, acquire);
+    /* relaxed: only we write it. */
+    uint32_t tail = pirn__load(&ring->tail, relaxed);
+    uint32_t end = steal_of(head) + PIRN__RING_SIZE;
+
+    for (; tail != end && !pirn__queue_empty(queue); tail++)
+        put(ring, tail, pirn__queue_pop(queue));
+    /* seq_cst [ring.tail]: as in push. */
+    pirn__store(&ring->tail, tail, seq_cst);
 }
 
 pirn_slink *pirn__ring_pop(struct pirn__ring *ring)

@@ -22,13 +22,15 @@
 #include "base/list.h"
 
 #ifndef PIRN__RING_SIZE
-#define PIRN__RING_SIZE 256
+#define PIRN__RING_SIZE 1024
 #endif
 
 struct pirn__ring {
     PIRN_ATOMIC(uint64_t) head PIRN_CACHE_ALIGNED; /* owner and thieves */
     PIRN_ATOMIC(uint32_t) tail PIRN_CACHE_ALIGNED; /* the owner writes */
-    PIRN_ATOMIC(pirn_slink *) slots[PIRN__RING_SIZE];
+    /* Each belongs to whoever may move the position it stands for: the owner
+     * from `tail` on, and to who has claimed it by `head`. */
+    PIRN_SHARED(pirn_slink *) slots[PIRN__RING_SIZE];
 };
 
 void pirn__ring_init(struct pirn__ring *ring);
@@ -36,6 +38,10 @@ void pirn__ring_init(struct pirn__ring *ring);
 /* Owner.  False when it is full; move half away with pirn__ring_overflow().
  * The push is seq_cst: after it a look at who sleeps is reliable. */
 bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link);
+
+/* Owner.  Move from the head of `queue` what there is room for, published at once;
+ * as seq_cst as a push. */
+void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue);
 
 /* Owner.  The oldest, or NULL. */
 pirn_slink *pirn__ring_pop(struct pirn__ring *ring);

@@ -94,6 +94,40 @@ TEST(ring_full_refuses_and_gives_its_older_half)
     expect_pops(&ring, &deck, HALF, SIZE);
 }
 
+/* Goal: of a batch the ring takes what it has room for, in order behind what is
+ * there; the rest stays in the batch.
+ * Method: batches that fit, that do not, and one for a full ring, while a thief
+ * has a claim. */
+TEST(ring_push_all_fills_it)
+{
+    struct pirn__queue batch = {0};
+    struct pirn__ring ring;
+    struct deck deck;
+
+    ring_at(&ring, UINT32_MAX - HALF);
+    pirn__ring_push_all(&ring, &batch);
+    EXPECT_EQ(0, pirn__ring_len(&ring));
+    push_some(&ring, &deck, 0, 1);
+    for (size_t i = 1; i < HALF; i++)
+        pirn__queue_push(&batch, &deck.links[i]);
+    pirn__ring_push_all(&ring, &batch);
+    EXPECT(pirn__queue_empty(&batch));
+    EXPECT_EQ(HALF, pirn__ring_len(&ring));
+    for (size_t i = HALF; i < SIZE + 3; i++)
+        pirn__queue_push(&batch, &deck.links[i]);
+    pirn__ring_push_all(&ring, &batch);
+    EXPECT_EQ(SIZE, pirn__ring_len(&ring));
+    EXPECT_EQ(SIZE, number_of(&deck, batch.head));
+    claim_as_thief(&ring, UINT32_MAX - HALF, 2);
+    pirn__ring_push_all(&ring, &batch);
+    EXPECT_EQ(SIZE, number_of(&deck, batch.head));
+    pirn__init(&ring.head, (uint64_t)(UINT32_MAX - HALF + 2) << 32 |
+                               (uint32_t)(UINT32_MAX - HALF + 2));
+    pirn__ring_push_all(&ring, &batch);
+    EXPECT_EQ(SIZE + 2, number_of(&deck, batch.head));
+    expect_pops(&ring, &deck, 2, SIZE);
+}
+
 /* Goal: a thief takes half of what is there, rounded up, oldest first, and
  * returns the newest of them to run.
  * Method: rings of 0 to 5 tasks, and a full one. */

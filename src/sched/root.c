@@ -6,14 +6,21 @@
 #include "sched/runtime.h"
 #include "sched/worker.h"
 
+enum { ROOT_RUN = 64 }; /* tasks that a shard admits in a row */
+
+/* The first shard is for those that no worker spawns. */
 static struct pirn__group *shard(struct pirn_runtime *rt, uint32_t index)
 {
-    return index == 0 ? &rt->group : rt->pool->workers[index]->group;
+    if (index == 0)
+        return &rt->group;
+    index--;
+    return &rt->pool->workers[index / PIRN__WORKER_SHARDS]
+                ->groups[index % PIRN__WORKER_SHARDS];
 }
 
 static uint32_t shard_count(const struct pirn_runtime *rt)
 {
-    return rt->pool == NULL ? 1 : rt->pool->count;
+    return rt->pool == NULL ? 1 : 1 + rt->pool->count * PIRN__WORKER_SHARDS;
 }
 
 struct pirn__group *pirn__root_here(struct pirn_runtime *rt)
@@ -21,7 +28,9 @@ struct pirn__group *pirn__root_here(struct pirn_runtime *rt)
     struct pirn__worker *worker =
         rt->pool == NULL ? NULL : pirn__worker_here(rt->pool);
 
-    return worker == NULL ? &rt->group : worker->group;
+    if (worker == NULL)
+        return &rt->group;
+    return &worker->groups[worker->admitted++ / ROOT_RUN % PIRN__WORKER_SHARDS];
 }
 
 void pirn__root_close(struct pirn_runtime *rt)

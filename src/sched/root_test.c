@@ -39,7 +39,17 @@ static void count_visit(struct pirn__task *task, void *arg)
     ++*visits;
 }
 
-/* Goal: a worker's tasks are accounted in its own shard, those from outside in
+/* The tasks in all shards of a worker. */
+static uint64_t live_of(const struct pirn__worker *worker)
+{
+    uint64_t live = 0;
+
+    for (int i = 0; i < PIRN__WORKER_SHARDS; i++)
+        live += pirn__group_read(&worker->groups[i]).live;
+    return live;
+}
+
+/* Goal: a worker's tasks are accounted in its own shards, those from outside in
  * the first; the whole is the sum, and a visit meets each once.
  * Method: spawn from every place, read, run all, read again. */
 TEST(root_counts_all_shards)
@@ -52,9 +62,10 @@ TEST(root_counts_all_shards)
     spawn_as(&rig, -1, 4);
     for (int i = 0; i < WORKERS; i++)
         spawn_as(&rig, i, 1 + i);
-    EXPECT_EQ(4 + 1, pirn__group_read(&rig.rt->group).live);
-    EXPECT_EQ(2, pirn__group_read(rig_worker(&rig, 1)->group).live);
-    EXPECT_EQ(3, pirn__group_read(rig_worker(&rig, 2)->group).live);
+    EXPECT_EQ(4, pirn__group_read(&rig.rt->group).live);
+    EXPECT_EQ(1, live_of(rig_worker(&rig, 0)));
+    EXPECT_EQ(2, live_of(rig_worker(&rig, 1)));
+    EXPECT_EQ(3, live_of(rig_worker(&rig, 2)));
     counts = pirn__root_read(rig.rt);
     EXPECT_EQ(10, counts.live);
     EXPECT_EQ(10, counts.spawned);
@@ -68,6 +79,28 @@ TEST(root_counts_all_shards)
     visits = 0;
     pirn__root_visit(rig.rt, count_visit, &visits);
     EXPECT_EQ(0, visits);
+    rig_deinit(&rig);
+}
+
+/* Goal: a worker fills its shards by turns and in runs, so that those who end its
+ * older tasks elsewhere do not meet it.
+ * Method: more than one run; the last shard is followed by the first. */
+TEST(root_fills_the_shards_of_a_worker_in_runs)
+{
+    enum { RUN = 64 };
+    struct pirn__worker *worker;
+    struct rig rig;
+
+    rig_init(&rig, WORKERS);
+    worker = rig_worker(&rig, 1);
+    spawn_as(&rig, 1, RUN + 3);
+    EXPECT_EQ(RUN, pirn__group_read(&worker->groups[0]).live);
+    EXPECT_EQ(3, pirn__group_read(&worker->groups[1]).live);
+    spawn_as(&rig, 1, RUN * PIRN__WORKER_SHARDS);
+    EXPECT_EQ(2 * RUN, pirn__group_read(&worker->groups[0]).live);
+    EXPECT_EQ(RUN + 3, pirn__group_read(&worker->groups[1]).live);
+    EXPECT_EQ(RUN, pirn__group_read(&worker->groups[2]).live);
+    run_all(&rig);
     rig_deinit(&rig);
 }
 

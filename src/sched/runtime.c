@@ -321,7 +321,8 @@ int pirn_runtime_get_worker(pirn_runtime *rt, uint32_t index,
         .lifo_runs = read_counter(&counters->lifo_runs),
         .yields = read_counter(&counters->yields),
         .rescues = read_counter(&counters->rescues),
-        .queued = pirn__ring_len(&worker->ring),
+        .queued = pirn__ring_len(&worker->ring) +
+                  (uint32_t)pirn__injection_len(&worker->spill),
         .inbox = read_counter(&worker->inbox_len),
     };
     return 0;

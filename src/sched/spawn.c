@@ -20,12 +20,11 @@ int pirn__spawn_check(struct pirn__home *home)
 /* The cell cache that this thread may use, or NULL. */
 static struct pirn__slab_cache *cache_here(struct pirn_runtime *rt)
 {
-    struct pirn__worker *worker;
+    struct pirn__local *local = pirn__local();
 
-    if (!pirn__runtime_is_mine(rt))
+    if (local == NULL || local->driving != &rt->home)
         return NULL;
-    worker = pirn__local()->worker;
-    return worker != NULL ? &worker->cache : &rt->cache;
+    return local->worker != NULL ? &local->worker->cache : &rt->cache;
 }
 
 /* A pinned task belongs to the worker that spawns it. */

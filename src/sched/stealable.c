@@ -4,15 +4,19 @@
  *   woken by a running task   the LIFO slot of its worker, at most three runs in
  *                             a row; what was there goes to the ring
  *   spawned there, or woken   the ring, bounded; half of a full one goes to the
- *   by an event               injection queue
+ *   by an event               spill of its worker
  *   woken by another thread   the inbox of the worker that ran it last, whole
  *                             for whoever takes it first
  *   spawned by another        the injection queue
  *   pinned                    its worker's inbox for such, for nobody else
  *
- * Thieves take half of a ring, then whole inboxes, from a random start.  They
- * leave LIFO slots alone, because two tasks that wake each other are fastest on
- * one worker; the monitor empties the slot of a worker that does not move.
+ * Thieves take half of a ring, then a batch of a spill, then whole inboxes, from a
+ * random start.  What overflows stays with its worker, and only thieves move it:
+ * in a queue of all, tasks that were run by one worker would be run by another
+ * the next time, and again, and each time all they touch would change
+ * processors.  Thieves leave LIFO slots alone, because two tasks that wake each
+ * other are fastest on one worker; the monitor empties the slot of a worker that
+ * does not move.
  */
 #include "base/assert.h"
 #include "sched/pinned.h"
@@ -25,7 +29,7 @@ enum {
     STEALABLE_INBOX_INTERVAL = 31, /* runs between two looks at the inbox */
 };
 
-/* The ring, or when it is full half of it and the task to everybody. */
+/* The ring, or when it is full half of it and the task to the spill. */
 static void push_ring(struct pirn__worker *worker, pirn_slink *link)
 {
     struct pirn__queue half = {0};
@@ -39,7 +43,21 @@ static void push_ring(struct pirn__worker *worker, pirn_slink *link)
         count += PIRN__RING_SIZE / 2;
     pirn__count(&worker->counters.overflows);
     pirn__queue_push(&half, link);
-    pirn__injection_push_all(&worker->pool->injection, &half, count);
+    pirn__injection_push_all(&worker->spill, &half, count);
+}
+
+/* A batch to the ring, and what has no room there to the spill. */
+static void push_ring_all(struct pirn__worker *worker, struct pirn__queue *batch)
+{
+    uint64_t count = 0;
+
+    pirn__ring_push_all(&worker->ring, batch);
+    for (pirn_slink *link = batch->head; link != NULL; link = link->next_)
+        count++;
+    if (count == 0)
+        return;
+    pirn__count(&worker->counters.overflows);
+    pirn__injection_push_all(&worker->spill, batch, count);
 }
 
 /* Swap the slot's content; NULL empties it. */
@@ -112,13 +130,12 @@ static pirn_slink *open_inbox(struct pirn__worker *worker,
 {
     struct pirn__queue taken = {0};
     pirn_slink *first;
-    pirn_slink *link;
 
     if (take_inbox(owner, &taken) == 0)
         return NULL;
     first = pirn__queue_pop(&taken);
-    while ((link = pirn__queue_pop(&taken)) != NULL)
-        push_ring(worker, link);
+    if (!pirn__queue_empty(&taken))
+        push_ring_all(worker, &taken);
     return first;
 }
 
@@ -182,22 +199,53 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
     return task_of(link);
 }
 
-static struct pirn__task *stealable_pop_shared(struct pirn__worker *worker)
+/* Move at most `limit` of a queue to our own queues and return the first. */
+static pirn_slink *open_queue(struct pirn__worker *worker,
+                              struct pirn__injection *queue, uint64_t limit)
+{
+    struct pirn__queue taken = {0};
+    pirn_slink *first;
+
+    if (pirn__injection_take(queue, &taken, limit) == 0)
+        return NULL;
+    first = pirn__queue_pop(&taken);
+    if (!pirn__queue_empty(&taken))
+        push_ring_all(worker, &taken);
+    if (pirn__injection_len(queue) > 0)
+        pirn__pool_wake_one(worker->pool);
+    return first;
+}
+
+/* Our share of what all share. */
+static pirn_slink *open_injection(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
     uint64_t share = pirn__injection_len(&pool->injection) / pool->count + 1;
-    struct pirn__queue taken = {0};
-    pirn_slink *first;
-    pirn_slink *link;
 
-    if (share > STEALABLE_BATCH)
-        share = STEALABLE_BATCH;
-    if (pirn__injection_take(&pool->injection, &taken, share) == 0)
-        return NULL;
-    first = pirn__queue_pop(&taken);
-    while ((link = pirn__queue_pop(&taken)) != NULL)
-        push_ring(worker, link);
-    return task_of(first);
+    return open_queue(worker, &pool->injection,
+                      share < STEALABLE_BATCH ? share : STEALABLE_BATCH);
+}
+
+static pirn_slink *open_spill(struct pirn__worker *worker,
+                              struct pirn__worker *owner)
+{
+    return open_queue(worker, &owner->spill, STEALABLE_BATCH);
+}
+
+/* The shared queue and our spill, turn about, so that neither waits for the
+ * other. */
+static struct pirn__task *stealable_pop_shared(struct pirn__worker *worker)
+{
+    pirn_slink *link = NULL;
+
+    worker->spill_first = !worker->spill_first;
+    if (worker->spill_first)
+        link = open_spill(worker, worker);
+    if (link == NULL)
+        link = open_injection(worker);
+    if (link == NULL)
+        link = open_spill(worker, worker);
+    return task_of(link);
 }
 
 static struct pirn__task *stealable_steal(struct pirn__worker *worker)
@@ -213,6 +261,8 @@ static struct pirn__task *stealable_steal(struct pirn__worker *worker)
         if (victim == worker)
             continue;
         link = pirn__ring_steal(&victim->ring, &worker->ring);
+        if (link == NULL)
+            link = open_spill(worker, victim);
         if (link == NULL)
             link = open_inbox(worker, victim);
     }
@@ -232,6 +282,7 @@ static bool stealable_has_some(struct pirn__worker *worker)
         struct pirn__worker *other = pool->workers[i];
 
         if (pirn__ring_len(&other->ring) > 0 ||
+            pirn__injection_len(&other->spill) > 0 ||
             pirn__inbox_has_some(&other->inbox))
             return true;
     }
@@ -266,8 +317,10 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     if (link != NULL)
         pirn__queue_push(&taken, link);
     take_deferred(stuck, &taken);
-    /* Thieves reach the ring, but where all others are busy there are none. */
+    /* Thieves reach ring and spill, but where all others are busy there are
+     * none. */
     (void)pirn__ring_take(&stuck->ring, &taken);
+    (void)pirn__injection_take(&stuck->spill, &taken, UINT64_MAX);
     for (link = taken.head; link != NULL; link = next) {
         next = link->next_;
         count++;

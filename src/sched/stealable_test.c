@@ -196,9 +196,9 @@ TEST(stealable_outside_goes_to_injection_and_inbox)
     table_deinit(&table);
 }
 
-/* Goal: a full ring gives its older half to everybody, and the new task with
- * it; nothing is lost.
- * Method: one more than it holds; take everything out again. */
+/* Goal: a full ring gives its older half to the spill of its worker, and the new
+ * task with it; nothing is lost, and others can have it.
+ * Method: one more than it holds; the owner takes the first, a thief the rest. */
 TEST(stealable_full_ring_overflows)
 {
     bool seen[TASKS] = {false};
@@ -212,25 +212,48 @@ TEST(stealable_full_ring_overflows)
         EXPECT(push_ring(&table, 0, i));
     EXPECT_EQ(1, count_of(&worker->counters.overflows));
     EXPECT_EQ(PIRN__RING_SIZE / 2, ring_len(&table, 0));
-    EXPECT_EQ(PIRN__RING_SIZE / 2 + 1,
-              pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_EQ(0, pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_EQ(PIRN__RING_SIZE / 2 + 1, pirn__injection_len(&worker->spill));
+    EXPECT_EQ(-1, pop_shared(&table, 1));
     /* The oldest first. */
-    number = pop_shared(&table, 1);
+    number = pop_shared(&table, 0);
     EXPECT_EQ(0, number);
-    for (size_t i = 0; i < table.count; i++) {
+    while (number >= 0) {
         seen[number] = true;
-        for (uint32_t w = 0; w < 2; w++) {
-            number = pop(&table, w);
-            if (number < 0)
-                number = pop_shared(&table, w);
-            if (number >= 0)
-                break;
-        }
+        number = pop(&table, 1);
         if (number < 0)
-            break;
+            number = steal(&table, 1);
     }
     for (size_t i = 0; i < table.count; i++)
         EXPECT(seen[i]);
+    table_deinit(&table);
+}
+
+/* Goal: neither the shared queue nor its own spill makes a worker forget the
+ * other.
+ * Method: two tasks in each, one at a time. */
+TEST(stealable_spill_and_shared_queue_take_turns)
+{
+    struct table table;
+    struct pirn__worker *worker;
+    bool was_shared;
+    int number;
+
+    table_init(&table, 4, 4);
+    worker = rig_worker(&table.rig, 2);
+    for (int i = 0; i < 2; i++) {
+        push_outside(&table, (size_t)i, PIRN__ORIGIN_SPAWN);
+        pirn__injection_push(&worker->spill, &table.tasks[2 + i]->cell.link);
+    }
+    was_shared = pop_shared(&table, 2) < 2;
+    while ((number = pop(&table, 2)) >= 0)
+        continue;
+    EXPECT_EQ(!was_shared, pop_shared(&table, 2) < 2);
+    while ((number = pop(&table, 2)) >= 0)
+        continue;
+    number = pop_shared(&table, 2);
+    EXPECT_EQ(1, number);
+    EXPECT_EQ(-1, pop_shared(&table, 2));
     table_deinit(&table);
 }
 
@@ -300,6 +323,11 @@ TEST(stealable_thief_takes_rings_and_inboxes)
     EXPECT_EQ(5, pop(&table, 0));
     EXPECT_EQ(6, pop(&table, 0));
     EXPECT_EQ(2, count_of(&thief->counters.steals));
+
+    pirn__injection_push(&rig_worker(&table.rig, 1)->spill,
+                         &table.tasks[7]->cell.link);
+    EXPECT_EQ(7, steal(&table, 0));
+    EXPECT_EQ(3, count_of(&thief->counters.steals));
     table_deinit(&table);
 }
 
@@ -325,6 +353,11 @@ TEST(stealable_has_some_looks_everywhere)
         EXPECT(ops->has_some(sleeper));
         EXPECT_EQ(0, pop(&table, i));
         EXPECT(!ops->has_some(sleeper));
+        pirn__injection_push(&rig_worker(&table.rig, i)->spill,
+                             &table.tasks[0]->cell.link);
+        EXPECT(ops->has_some(sleeper));
+        EXPECT_EQ(0, pop_shared(&table, i));
+        EXPECT(!ops->has_some(sleeper));
     }
     push_lifo(&table, 0, 0);
     EXPECT(!ops->has_some(sleeper));
@@ -333,15 +366,15 @@ TEST(stealable_has_some_looks_everywhere)
 }
 
 /* Goal: whatever a stuck worker holds can be had by others afterwards.
- * Method: its slot, its inbox, what had yielded, and its ring. */
+ * Method: its slot, its inbox, what had yielded, its ring and its spill. */
 TEST(stealable_rescue_makes_all_reachable)
 {
-    bool seen[6] = {false};
+    bool seen[7] = {false};
     struct table table;
     struct pirn__worker *stuck;
     int number;
 
-    table_init(&table, 2, 6);
+    table_init(&table, 2, 7);
     stuck = rig_worker(&table.rig, 0);
     EXPECT_EQ(0, ops->rescue(stuck));
     push_ring(&table, 0, 0);
@@ -350,13 +383,14 @@ TEST(stealable_rescue_makes_all_reachable)
     pirn__inbox_push(&stuck->inbox, &table.tasks[3]->cell.link);
     pirn__inbox_push(&stuck->deferred, &table.tasks[4]->cell.link);
     pirn__inbox_push(&stuck->deferred, &table.tasks[5]->cell.link);
-    EXPECT_EQ(6, ops->rescue(stuck));
-    EXPECT_EQ(6, pirn__injection_len(&table.rig.pool->injection));
+    pirn__injection_push(&stuck->spill, &table.tasks[6]->cell.link);
+    EXPECT_EQ(7, ops->rescue(stuck));
+    EXPECT_EQ(7, pirn__injection_len(&table.rig.pool->injection));
     while ((number = pop(&table, 1)) >= 0 ||
            (number = pop_shared(&table, 1)) >= 0 ||
            (number = steal(&table, 1)) >= 0)
         seen[number] = true;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         EXPECT(seen[i]);
     EXPECT_PTR_EQ(NULL, ops->pop(stuck));
     table_deinit(&table);

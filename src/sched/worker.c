@@ -11,6 +11,13 @@
  * descriptor, an alarm for each worker's wheel and the monitor's.  The kernel
  * wakes one thread for each event.  Whoever harvests the wake descriptor owns
  * that wake and searches; idle.h says why none is lost.
+ *
+ * Napping.  To wake a worker and to move tasks to it costs more than a few short
+ * tasks are worth, above all to the one they are taken from.  How long tasks are
+ * is known only afterwards: so a worker whose last hunt was not worth it does not
+ * count as a sleeper for a moment, longer after each such hunt, and then looks
+ * again by itself.  One worker at least is awake or can be woken meanwhile; what
+ * comes from outside ends the nap.
  */
 #include "sched/worker.h"
 
@@ -22,6 +29,14 @@
 #include "sched/runtime.h"
 #include "sys/sys.h"
 #include "task/task.h"
+
+/* What a hunt costs at least, and more for each task; how long naps are. */
+enum {
+    HUNT_COST_NS = 10 * 1000,
+    HUNT_TASK_COST_NS = 1000,
+    NAP_FIRST_NS = 64 * 1000,
+    NAP_LONGEST_NS = 4 * 1024 * 1000,
+};
 
 struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
 {
@@ -43,11 +58,15 @@ void pirn__pool_wake_one(struct pirn__pool *pool)
     pirn__reactor_wake(pool->rt->home.reactor);
 }
 
-bool pirn__pool_is_stopped(struct pirn__pool *pool)
+void pirn__pool_wake_any(struct pirn__pool *pool)
 {
-    /* seq_cst [pool.stop]: sees what shutdown did before; after a worker with
-     * pinned tasks has said that it sleeps. */
-    return pirn__load(&pool->stop, seq_cst) != 0;
+    pirn__pool_wake_one(pool);
+    /* relaxed: one that begins its nap at this moment ends it soon. */
+    if (pirn__load(&pool->napping, relaxed) == 0 ||
+        pirn__idle_sleepers(&pool->idle) > 0)
+        return;
+    if (pirn__idle_claim_nap(&pool->idle))
+        pirn__reactor_wake(pool->rt->home.reactor);
 }
 
 static void set_state(struct pirn__worker *worker,
@@ -64,7 +83,9 @@ static void set_state(struct pirn__worker *worker,
  * once, after the batch: one task we run ourselves, for more we want help. */
 static void share_batch(struct pirn__worker *worker)
 {
-    if (!worker->searching && pirn__ring_len(&worker->ring) > 1)
+    if (worker->searching || pirn__idle_sleepers(&worker->pool->idle) == 0)
+        return;
+    if (pirn__ring_len(&worker->ring) > 1)
         pirn__pool_wake_one(worker->pool);
 }
 
@@ -101,9 +122,9 @@ static void tell_shutdown(struct pirn__pool *pool)
 
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
-static bool run_task(struct pirn__worker *worker, struct pirn__task *task)
+static bool run_task(struct pirn__worker *worker, struct pirn__task *task,
+                     const struct pirn__local *local)
 {
-    const struct pirn__local *local = pirn__local();
     struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;
 
@@ -171,6 +192,12 @@ static void fire_timers(struct pirn__worker *worker)
         pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
 }
 
+static void begin_hunt(struct pirn__worker *worker, uint32_t tasks)
+{
+    worker->hunt_ns = pirn__sys->clock_ns();
+    worker->hunt_tasks = tasks;
+}
+
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
  * The wake of a stop was not claimed, and is passed on at once: we may be about
  * to run a task that does not come back. */
@@ -188,6 +215,7 @@ static void take_wake(struct pirn__worker *worker)
         return;
     }
     worker->searching = true;
+    begin_hunt(worker, 0);
 }
 
 /* Look for events without waiting. */
@@ -213,6 +241,9 @@ static void found_work(struct pirn__worker *worker)
     if (worker->rested)
         pirn__monitor_arm(worker->pool);
     worker->rested = false;
+    /* What we were woken for has come from outside. */
+    if (worker->hunt_tasks == 0)
+        worker->hunt_ns = 0;
     if (!worker->searching)
         return;
     worker->searching = false;
@@ -248,13 +279,17 @@ static struct pirn__task *next_own(struct pirn__worker *worker)
 static struct pirn__task *search(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
+    struct pirn__task *task;
 
     if (!worker->searching) {
         if (!pirn__idle_start_search(&pool->idle, pool->count))
             return NULL;
         worker->searching = true;
     }
-    return pool->tasks->steal(worker);
+    task = pool->tasks->steal(worker);
+    if (task != NULL)
+        begin_hunt(worker, 1 + pirn__ring_len(&worker->ring));
+    return task;
 }
 
 /* Sleeping. */
@@ -278,6 +313,46 @@ static void wait_for_event(struct pirn__worker *worker)
     pirn__count(&worker->counters.parks);
     (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
                                 PIRN_NEVER);
+}
+
+/* How long to nap before the next hunt; 0: not at all. */
+static uint64_t plan_nap(struct pirn__worker *worker)
+{
+    uint64_t spent;
+
+    if (worker->hunt_ns == 0)
+        return 0;
+    spent = pirn__sys->clock_ns() - worker->hunt_ns;
+    worker->hunt_ns = 0;
+    if (spent > HUNT_COST_NS + worker->hunt_tasks * HUNT_TASK_COST_NS)
+        worker->nap_ns = 0;
+    else if (worker->nap_ns == 0)
+        worker->nap_ns = NAP_FIRST_NS;
+    else if (worker->nap_ns < NAP_LONGEST_NS)
+        worker->nap_ns *= 2;
+    return worker->nap_ns;
+}
+
+/* Nap, unless everybody else sleeps or naps, so that somebody must be there to
+ * be woken; false. */
+static bool nap(struct pirn__worker *worker, bool searching, uint64_t nap_ns)
+{
+    struct pirn__pool *pool = worker->pool;
+    /* seq_cst [pool.napping]: of the last two one sees the other. */
+    uint32_t napping = pirn__add(&pool->napping, 1, seq_cst) + 1;
+    bool may = pirn__idle_sleepers(&pool->idle) + napping < pool->count;
+
+    if (may) {
+        if (searching)
+            (void)pirn__idle_stop_search(&pool->idle);
+        pirn__count(&worker->counters.parks);
+        (void)pirn__reactor_harvest(
+            pool->rt->home.reactor, &worker->harvest,
+            (pirn_deadline){pirn__sys->clock_ns() + nap_ns});
+    }
+    /* seq_cst [pool.napping]: as above. */
+    pirn__sub(&pool->napping, 1, seq_cst);
+    return may;
 }
 
 static void sleep_in_set(struct pirn__worker *worker, bool searching)
@@ -315,7 +390,7 @@ static void tell_park(struct pirn__worker *worker)
     pirn__hooks_tell(hooks, hooks->on_park, worker->index);
 }
 
-static void sleep_until_event(struct pirn__worker *worker)
+static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
 {
     struct pirn__pool *pool = worker->pool;
     bool searching;
@@ -329,7 +404,7 @@ static void sleep_until_event(struct pirn__worker *worker)
     tell_shutdown(pool);
     if (pirn__pinned_has(worker))
         sleep_by_name(worker, searching);
-    else
+    else if (nap_ns == 0 || !nap(worker, searching, nap_ns))
         sleep_in_set(worker, searching);
     take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
@@ -343,13 +418,17 @@ static void sleep_until_event(struct pirn__worker *worker)
 static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 {
     struct pirn__task *task;
+    uint64_t nap_ns;
 
     look_for_events(worker);
     task = next_own(worker);
-    if (task == NULL)
+    if (task != NULL)
+        return task;
+    nap_ns = plan_nap(worker);
+    if (nap_ns == 0)
         task = search(worker);
     if (task == NULL)
-        sleep_until_event(worker);
+        sleep_until_event(worker, nap_ns);
     return task;
 }
 
@@ -390,7 +469,7 @@ void pirn__worker_drain(struct pirn__worker *worker)
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
            (task = tasks->steal(worker)) != NULL)
-        (void)run_task(worker, task);
+        (void)run_task(worker, task, pirn__local());
 }
 
 /* The pool stops: let the next sleeper see it, and drop what is left to us. */
@@ -428,7 +507,7 @@ void pirn__worker_run(struct pirn__worker *worker)
         if (task == NULL)
             continue;
         found_work(worker);
-        if (!run_task(worker, task))
+        if (!run_task(worker, task, local))
             break;
     }
     if (local->worker == worker)

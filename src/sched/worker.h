@@ -27,6 +27,8 @@ struct pirn_runtime;
 struct pirn__histograms;
 struct pirn__pool;
 
+enum { PIRN__WORKER_SHARDS = 8 }; /* of the root group, for each worker */
+
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
     PIRN__WORKER_SLEEPING, /* in the shared wait set, or about to be */
@@ -50,7 +52,7 @@ struct pirn__worker_counters {
 struct pirn__worker {
     struct pirn__pool *pool; /* constant */
     uint32_t index;          /* constant */
-    struct pirn__group *group; /* constant: its shard of the root group */
+    struct pirn__group *groups; /* constant: its shards of the root group */
     struct pirn__histograms *histograms; /* constant; NULL: does not measure */
 
     /* Owner. */
@@ -59,6 +61,10 @@ struct pirn__worker {
     struct pirn__harvest harvest;
     struct pirn__queue pinned_ready; /* taken from `pinned` */
     struct pirn__prng prng;
+    uint64_t hunt_ns;    /* when it stole last, or was woken; 0: not since */
+    uint32_t hunt_tasks; /* that it stole; 0: it was woken */
+    uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
+    uint32_t admitted; /* tasks, to its shards of the root group */
     uint32_t lifo_runs;
     uint32_t tick;
     uint32_t until_shared; /* ticks until it looks at the shared queue */
@@ -66,11 +72,13 @@ struct pirn__worker {
     bool searching;
     bool rested; /* has slept and not found a task since */
     bool pinned_first; /* before the ring, next time */
+    bool spill_first;  /* before the shared queue, next time */
 
     /* Shared. */
     PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */
     PIRN_ATOMIC(pirn_slink *) lifo;
     struct pirn__ring ring;
+    struct pirn__injection spill; /* what overflowed the ring */
     struct pirn__inbox inbox;
     pirn__counter inbox_len; /* adjusted by whoever pushes or takes */
     struct pirn__inbox deferred; /* pushed by the owner: after its next look for
@@ -93,6 +101,7 @@ struct pirn__pool {
     struct pirn__injection injection;
     struct pirn__alarm monitor;
     PIRN_ATOMIC(uint32_t) monitor_armed;
+    PIRN_ATOMIC(uint32_t) napping; /* workers */
     PIRN_ATOMIC(uint32_t) pinned_apart; /* workers that sleep outside the set */
     pirn_lock monitor_lock;
     bool lifo_off;                 /* constant: nothing goes to a LIFO slot */
@@ -117,7 +126,12 @@ struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool);
 /* worker.c: run a core on this thread until the pool stops. */
 void pirn__worker_run(struct pirn__worker *worker);
 
-bool pirn__pool_is_stopped(struct pirn__pool *pool);
+static inline bool pirn__pool_is_stopped(const struct pirn__pool *pool)
+{
+    /* seq_cst [pool.stop]: sees what shutdown did before; after a worker with
+     * pinned tasks has said that it sleeps. */
+    return pirn__load(&pool->stop, seq_cst) != 0;
+}
 
 /* worker.c: give the core to another thread, so that this one may block; the
  * caller's task goes on with local->lone as its turn.  -EPERM with pinned tasks;
@@ -129,6 +143,8 @@ int pirn__pool_start_thread(struct pirn__worker *worker);
 
 /* Wake one sleeper if there is reason to; after work became visible. */
 void pirn__pool_wake_one(struct pirn__pool *pool);
+/* The same for work that comes from outside, for which also a nap ends. */
+void pirn__pool_wake_any(struct pirn__pool *pool);
 
 /* monitor.c: an event of the monitor's alarm; arm it if it is not. */
 void pirn__monitor_event(struct pirn__alarm *alarm);

@@ -3,6 +3,7 @@
  * until a task stops the pool.
  */
 #include "engine/pool_fixture.h"
+#include "sys/sys.h"
 
 enum { SHARED_INTERVAL = 61, INBOX_INTERVAL = 31, SPINS = 1000 };
 
@@ -492,5 +493,107 @@ TEST(worker_overflow_loses_nothing)
     stage_run(&stage);
     EXPECT_EQ(5 * PIRN__RING_SIZE, stage.counts[0]);
     EXPECT_GE(count_of(&stage.worker->counters.overflows), 8);
+    stage_deinit(&stage);
+}
+
+/* Time stands still. */
+static uint64_t frozen_ns;
+
+static uint64_t frozen_clock(void)
+{
+    return frozen_ns;
+}
+
+/* Note the last nap before this poll. */
+static enum pirn_poll step_note_nap(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    stage->counts[stage->traced++] = stage->worker->nap_ns;
+    if (stage->traced == 4)
+        pirn__pool_stop(stage->rig.pool);
+    return PIRN_READY;
+}
+
+static void spawn_to(struct stage *stage, struct pirn__worker *worker,
+                     probe_step *step)
+{
+    struct pirn__queue queue = {0};
+
+    spawn(stage, step);
+    EXPECT_EQ(1, pirn__injection_take(&stage->rig.pool->injection, &queue, 1));
+    EXPECT(pirn__ring_push(&worker->ring, pirn__queue_pop(&queue)));
+}
+
+/* Steal four tasks that are over at once, two, one and one, by a clock that
+ * stands still. */
+static void steal_short_ones(struct stage *stage)
+{
+    struct pirn__sys table = *pirn__sys;
+
+    for (int i = 0; i < 4; i++)
+        spawn_to(stage, rig_worker(&stage->rig, 1), step_note_nap);
+    frozen_ns = table.clock_ns();
+    table.clock_ns = frozen_clock;
+    pirn__sys = &table;
+    stage_run(stage);
+    pirn__sys = &pirn__sys_linux;
+    EXPECT_EQ(4, stage->traced);
+}
+
+/* Goal: a worker whose hunts bring only what is over at once naps between them,
+ * longer each time, and is no sleeper meanwhile.
+ * Method: another worker that has four tasks and does not run. */
+TEST(worker_naps_between_hunts_that_are_not_worth_it)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    steal_short_ones(&stage);
+    EXPECT_EQ(0, stage.counts[0]);
+    EXPECT_EQ(0, stage.counts[1]);
+    EXPECT_LE(1, stage.counts[2]);
+    EXPECT_EQ(2 * stage.counts[2], stage.counts[3]);
+    EXPECT_EQ(2, count_of(&stage.worker->counters.parks));
+    EXPECT_EQ(0, pirn__load(&stage.rig.pool->napping, relaxed));
+    EXPECT_EQ(0, pirn__idle_sleepers(&stage.rig.pool->idle));
+    stage_deinit(&stage);
+}
+
+/* Goal: the last one does not nap, or there would be nobody to wake.
+ * Method: the same while the other says that it naps. */
+TEST(worker_does_not_nap_when_all_others_do)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    pirn__init(&stage.rig.pool->napping, 1);
+    steal_short_ones(&stage);
+    EXPECT_EQ(0, count_of(&stage.worker->counters.parks));
+    pirn__init(&stage.rig.pool->napping, 0);
+    stage_deinit(&stage);
+}
+
+/* Goal: work from outside ends a nap; work of a worker does not.
+ * Method: a worker that says it naps; ask whether a searcher is under way. */
+TEST(worker_outside_work_ends_a_nap)
+{
+    struct pirn__pool *pool;
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    pool = stage.rig.pool;
+    pirn__pool_wake_any(pool);
+    EXPECT(pirn__idle_start_search(&pool->idle, 1));
+    (void)pirn__idle_stop_search(&pool->idle);
+    pirn__init(&pool->napping, 1);
+    pirn__pool_wake_one(pool);
+    EXPECT(pirn__idle_start_search(&pool->idle, 1));
+    (void)pirn__idle_stop_search(&pool->idle);
+    pirn__pool_wake_any(pool);
+    EXPECT(!pirn__idle_start_search(&pool->idle, 1));
+    (void)pirn__idle_stop_search(&pool->idle);
+    pirn__init(&pool->napping, 0);
     stage_deinit(&stage);
 }

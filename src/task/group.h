@@ -27,8 +27,8 @@ struct pirn__group_counts {
 };
 
 struct pirn__group {
-    struct pirn__home *home;
-    pirn_lock lock;
+    struct pirn__home *home; /* constant, and alone: every wake reads it */
+    pirn_lock lock PIRN_CACHE_ALIGNED;
     bool closed;              /* lock: admits nobody */
     pirn_link members;        /* lock */
     pirn_link visiting;       /* lock: members a visit has not reached yet */
