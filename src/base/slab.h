@@ -25,6 +25,11 @@
 
 #include "base/atomic.h"
 
+/* Cells that a cache moves at a time; the model build has few. */
+#ifndef PIRN__SLAB_REFILL
+#define PIRN__SLAB_REFILL 32
+#endif
+
 struct pirn__cell {
     PIRN_ATOMIC(uint64_t) word; /* the user's; 0 while the cell is free */
     pirn_slink link;            /* the user's, from take to give */
@@ -35,8 +40,8 @@ enum {
     PIRN__SLAB_UNIT = 8,         /* sizes are multiples of this */
     PIRN__SLAB_SIZE_MAX = 1024,  /* bigger cells have a chunk of their own */
     PIRN__SLAB_PLACE_BITS = 10,  /* at most 1,024 cells in a chunk */
-    PIRN__SLAB_REFILL = 32,      /* cells that a cache moves at a time */
-    PIRN__SLAB_CACHE_LIMIT = 64, /* of one size, in one cache */
+    /* Of one size, in one cache. */
+    PIRN__SLAB_CACHE_LIMIT = 2 * PIRN__SLAB_REFILL,
     PIRN__SLAB_SIZE_MIN = 24,    /* that of a struct pirn__cell */
     PIRN__SLAB_CLASSES =
         (PIRN__SLAB_SIZE_MAX - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT + 1,

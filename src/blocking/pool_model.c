@@ -42,8 +42,6 @@ static pirn_job *spawn(void)
     return rc == 0 ? job : NULL;
 }
 
-/* As shutdown does it: close, wait until nothing is busy, end. */
-
 static struct pirn__participant *first_participant(void)
 {
     pirn_link *link;
@@ -57,29 +55,28 @@ static struct pirn__participant *first_participant(void)
                                             link);
 }
 
-static void close_pool(void)
-{
-    struct pirn__participant *pool = first_participant();
-
-    if (pool != NULL)
-        pool->ops->close(pool);
-}
-
-static void end_pool(void)
+/* As shutdown does it: close, wait until nothing runs, end. */
+static void shut_down(void)
 {
     struct pirn__participant *pool = first_participant();
 
     if (pool == NULL)
         return;
-    EXPLORE_CHECK(pool->ops->busy(pool) == 0);
+    pool->ops->close(pool);
+    for (;;) {
+        uint32_t seen = model_home_wakes(&model);
+
+        if (pool->ops->busy(pool) == 0)
+            break;
+        model_home_wait(&model, seen);
+    }
     pool->ops->end(pool);
 }
 
-static void shut_down(void)
+/* Nobody holds the home any more. */
+static void end(void)
 {
-    close_pool();
     explore_join();
-    end_pool();
     EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
     EXPLORE_CHECK(pirn__load(&model.frees, relaxed) == 0);
 }
@@ -115,12 +112,26 @@ MODEL(pool_idle_thread_ends_against_submit, .preemptions = 2, .timeouts = 2,
     spawn_and_join(NULL);
     EXPLORE_CHECK(pirn__load(&runs, relaxed) == 2);
     shut_down();
+    end();
+}
+
+/* Goal: a thread that idles is told of a job, and of the end.
+ * Method: its idle time never passes. */
+MODEL(pool_idle_thread_is_told, .preemptions = 2, .stale = 1, .spurious = -1,
+      .frozen = true)
+{
+    begin();
+    spawn_and_join(NULL);
+    spawn_and_join(NULL);
+    EXPLORE_CHECK(pirn__load(&runs, relaxed) == 2);
+    shut_down();
+    end();
 }
 
 /* Goal: of two who submit at once each gets its job run, or is told that it
  * will not be, when threads cannot always be started. */
 MODEL(pool_two_submitters_and_a_refused_thread, .preemptions = 2,
-      .refusals = 1, .stale = 1, .spurious = -1, .timeouts = -1)
+      .refusals = 1, .stale = 1, .spurious = -1)
 {
     begin();
     explore_thread(spawn_and_join, NULL);
@@ -128,6 +139,7 @@ MODEL(pool_two_submitters_and_a_refused_thread, .preemptions = 2,
     /* The idle threads end in time. */
     explore_join();
     shut_down();
+    end();
     EXPLORE_CHECK(pirn__load(&runs, relaxed) +
                       pirn__load(&rejected, relaxed) == 2);
     EXPLORE_CHECK(pirn__load(&ended, relaxed) == pirn__load(&runs, relaxed));
@@ -135,13 +147,14 @@ MODEL(pool_two_submitters_and_a_refused_thread, .preemptions = 2,
 
 /* Goal: a job that meets the shutdown is run, refused or answered; nobody waits
  * for ever. */
-MODEL(pool_submit_against_shutdown, .preemptions = 2, .stale = 2,
-      .spurious = -1, .timeouts = -1)
+MODEL(pool_submit_against_shutdown, .preemptions = 3, .stale = 2,
+      .spurious = -1, .frozen = true)
 {
     begin();
     explore_thread(spawn_and_join, NULL);
-    close_pool();
+    /* There may be no pool yet, and then there will be none. */
     shut_down();
+    end();
     EXPLORE_CHECK(pirn__load(&ended, relaxed) == pirn__load(&runs, relaxed));
 }
 
@@ -158,11 +171,12 @@ static void cancel_then_join(void)
 
 /* Goal: a job is cancelled or runs. */
 MODEL(pool_cancel_against_the_thread, .preemptions = 3, .stale = 2,
-      .spurious = -1, .timeouts = -1)
+      .spurious = -1, .frozen = true)
 {
     begin();
     cancel_then_join();
     shut_down();
+    end();
 }
 
 static void unref_now(void *arg)
@@ -172,7 +186,7 @@ static void unref_now(void *arg)
 
 /* Goal: a job whose handles go while it runs is freed by whoever is last. */
 MODEL(pool_last_handle_against_the_end_of_the_job, .preemptions = 3,
-      .stale = 2, .spurious = -1, .timeouts = -1)
+      .stale = 2, .spurious = -1, .frozen = true)
 {
     pirn_job *job;
 
@@ -181,6 +195,7 @@ MODEL(pool_last_handle_against_the_end_of_the_job, .preemptions = 3,
     explore_thread(unref_now, pirn_job_ref(job));
     pirn_job_unref(job);
     shut_down();
+    end();
 }
 
 static PIRN_ATOMIC(int) busy;
@@ -200,7 +215,7 @@ static void poll_and_drop(void *arg)
 
 /* Goal: two who wait for one job do not use its waker at once. */
 MODEL(pool_two_joiners_of_one_job, .preemptions = 2, .stale = 1,
-      .spurious = -1, .timeouts = -1)
+      .spurious = -1, .frozen = true)
 {
     pirn_job *job;
 
@@ -209,5 +224,6 @@ MODEL(pool_two_joiners_of_one_job, .preemptions = 2, .stale = 1,
     explore_thread(poll_and_drop, pirn_job_ref(job));
     poll_and_drop(job);
     shut_down();
+    end();
     EXPLORE_CHECK(pirn__load(&busy, relaxed) <= 1);
 }

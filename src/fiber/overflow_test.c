@@ -220,6 +220,8 @@ TEST(overflow_report_restores_what_was_there)
     struct sigaction all[32];
     pirn_runtime *first = new_runtime(true);
     pirn_runtime *second = new_runtime(true);
+    /* No threads: children that start some follow. */
+    const pirn_runtime_options here = {.overflow_report = true};
 
     now = dispositions_now();
     EXPECT(!same(&before, &now));
@@ -233,7 +235,7 @@ TEST(overflow_report_restores_what_was_there)
 
     for (int i = 1; i < 32; i++)
         (void)sigaction(i, NULL, &all[i]);
-    EXPECT_EQ(0, pirn_run(other_signals_are_as_before, all));
+    EXPECT_EQ(0, pirn_run_with(other_signals_are_as_before, all, &here, NULL));
     now = dispositions_now();
     EXPECT(same(&before, &now));
 }

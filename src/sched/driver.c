@@ -198,9 +198,9 @@ bool pirn__driver_has_ready(struct pirn_runtime *rt)
 
 pirn_deadline pirn__driver_next(struct pirn_runtime *rt)
 {
-    /* seq_cst [timers.next]: after the announcement of the sleep, against a
-     * thread that arms an earlier timer. */
-    uint64_t next = pirn__load(&rt->timers.next, seq_cst);
+    /* relaxed: a thread that arms an earlier timer tells the driver afterwards;
+     * the announcement of the sleep comes before that, or has found it. */
+    uint64_t next = pirn__load(&rt->timers.next, relaxed);
 
     return pirn__timers_to_system(&rt->timers, next);
 }

@@ -6,6 +6,7 @@
  */
 #include <pirn/runtime.h>
 #include <pirn/task.h>
+#include <pirn/time.h>
 
 #include <errno.h>
 
@@ -249,6 +250,89 @@ MODEL(pool_shutdown_against_a_block_on, .preemptions = 2, .stale = 1,
     begin(1);
     (void)pirn_runtime_ref(rt);
     explore_thread(block_on_condition, &condition);
+    end();
+}
+
+/* A task that starts another one and does not come back before that has run. */
+
+static PIRN_ATOMIC(uint32_t) child_ran;
+
+static enum pirn_poll child_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    pirn__store(&child_ran, 1, release);
+    pirn__sys->futex_wake(&child_ran.v_, 1);
+    return PIRN_READY;
+}
+
+static enum pirn_poll parent_poll(pirn_future *self, pirn_cx *cx)
+{
+    static const pirn_future_ops ops = {.poll = child_poll,
+                                        .drop = waker_drop};
+    pirn_future child = {&ops};
+
+    (void)self;
+    (void)cx;
+    EXPLORE_CHECK(pirn_spawn(&child, sizeof child, NULL, NULL) == 0);
+    while (pirn__load(&child_ran, acquire) == 0)
+        (void)pirn__sys->futex_wait(&child_ran.v_, 0, PIRN_NEVER);
+    return PIRN_READY;
+}
+
+/* Goal: what a task has started is run by another worker, asleep or on its way
+ * to sleep, while the task keeps its own. */
+MODEL(pool_task_that_waits_for_what_it_started, .preemptions = 1, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    static const pirn_future_ops ops = {.poll = parent_poll,
+                                        .drop = waker_drop};
+    pirn_future parent = {&ops};
+    pirn_spawn_options options = {0};
+    pirn_task *task;
+
+    begin(2);
+    options.runtime = rt;
+    EXPLORE_CHECK(pirn_spawn(&parent, sizeof parent, &options, &task) == 0);
+    join(task);
+    end();
+}
+
+/* A task around a sleep that others can reach. */
+
+static pirn_sleep_op long_sleep;
+
+static enum pirn_poll sleeper_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    return pirn_future_poll(&long_sleep.future, cx);
+}
+
+static void sleeper_drop(pirn_future *self)
+{
+    (void)self;
+    pirn_future_drop(&long_sleep.future);
+}
+
+/* Goal: an earlier time reaches a worker that sleeps, or is about to, at that
+ * time and not when the monitor looks. */
+MODEL(pool_earlier_timer_reaches_a_worker, .preemptions = 2, .stale = 1,
+      .spurious = -1, .timeouts = -1)
+{
+    static const pirn_future_ops ops = {.poll = sleeper_poll,
+                                        .drop = sleeper_drop};
+    enum { SOON_NS = 2000000, MONITOR_NS = 5000000 };
+    pirn_future sleeper = {&ops};
+    pirn_spawn_options options = {0};
+    pirn_task *task;
+
+    begin(1);
+    options.runtime = rt;
+    pirn_sleep_init(&long_sleep, PIRN_NEVER);
+    EXPLORE_CHECK(pirn_spawn(&sleeper, sizeof sleeper, &options, &task) == 0);
+    pirn_sleep_reset(&long_sleep, (pirn_deadline){SOON_NS});
+    join(task);
+    EXPLORE_CHECK(pirn__sys->clock_ns() < MONITOR_NS);
     end();
 }
 

@@ -143,6 +143,46 @@ MODEL(ring_overflow_against_a_thief, .preemptions = 4)
     end(6);
 }
 
+/* Goal: a thief that was overtaken counts from the new head to a tail that is
+ * not older. */
+MODEL(ring_thief_that_was_overtaken, .preemptions = 4)
+{
+    begin();
+    push(0);
+    explore_thread(steal, &loot[0]);
+    (void)pop(&ring);
+    push(1);
+    (void)pop(&ring);
+    push(2);
+    end(3);
+}
+
+/* Two at once. */
+static void push_batch(int first)
+{
+    struct pirn__queue batch = {0};
+
+    for (int i = first; i < first + 2; i++) {
+        pirn_cell_write(&items[i].value, i + 1);
+        pirn__queue_push(&batch, &items[i].link);
+    }
+    pirn__ring_push_all(&ring, &batch);
+    /* What there was no room for. */
+    while (!pirn__queue_empty(&batch))
+        run(pirn__queue_pop(&batch));
+}
+
+/* Goal: a batch goes into slots that a thief has just left. */
+MODEL(ring_batch_against_a_thief, .preemptions = 4)
+{
+    begin();
+    for (int i = 0; i < 4; i++)
+        push(i);
+    explore_thread(steal, &loot[0]);
+    push_batch(4);
+    end(6);
+}
+
 /* A thief that is itself robbed. */
 static void rob_the_thief(void *arg)
 {
@@ -165,4 +205,20 @@ MODEL(ring_thief_of_a_thief, .preemptions = 4, .stale = 3)
     explore_thread(steal, &loot[0]);
     explore_thread(rob_the_thief, NULL);
     end(4);
+}
+
+/* Goal: a thief that fills its own ring again waits for who robs it. */
+MODEL(ring_thief_fills_slots_that_are_being_robbed, .preemptions = 4,
+      .stale = 3)
+{
+    begin();
+    for (int i = 0; i < 4; i++) {
+        pirn_cell_write(&items[i].value, i + 1);
+        EXPLORE_CHECK(pirn__ring_push(&loot[0], &items[i].link));
+    }
+    push(4);
+    push(5);
+    explore_thread(rob_the_thief, NULL);
+    steal(&loot[0]);
+    end(6);
 }

@@ -191,6 +191,81 @@ MODEL(runtime_advanced_clock_wakes_the_driver, .preemptions = 4, .stale = 2,
     pirn_runtime_unref(rt);
 }
 
+static void resume(void *arg)
+{
+    (void)arg;
+    EXPLORE_CHECK(pirn_runtime_clock_resume(rt) == 0);
+}
+
+/* Goal: a driver that sleeps for ever, as the clock is paused, sleeps no longer
+ * than it must once it is resumed. */
+MODEL(runtime_resumed_clock_wakes_the_driver, .preemptions = 4, .stale = 2,
+      .spurious = -1)
+{
+    pirn_sleep_op sleep;
+
+    begin();
+    EXPLORE_CHECK(pirn_runtime_clock_pause(rt) == 0);
+    pirn_sleep_init(&sleep, (pirn_deadline){1000000 + 5000000});
+    explore_thread(resume, NULL);
+    EXPLORE_CHECK(pirn_block_on(rt, &sleep.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(pirn_sleep_rc(&sleep) == 0);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+static void sleep_here(void *arg)
+{
+    pirn_sleep_op sleep;
+
+    (void)pirn_runtime_enter(rt);
+    pirn_sleep_init(&sleep, (pirn_deadline){1000000 + 5000000});
+    EXPLORE_CHECK(pirn_await(&sleep.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(pirn_sleep_rc(&sleep) == 0);
+    (void)pirn_runtime_enter(NULL);
+    meet(arg);
+}
+
+/* Goal: a timer that another thread arms on this runtime fires, although the
+ * driver was to sleep for ever. */
+MODEL(runtime_timer_armed_by_another_thread, .preemptions = 3, .stale = 2,
+      .spurious = -1)
+{
+    begin();
+    explore_thread(sleep_here, &conditions[0]);
+    block_on(&conditions[0]);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+static void stop_task(void *arg)
+{
+    if (explore_choose(2) == 0)
+        pirn_task_cancel(arg);
+    else
+        pirn_task_abort(arg);
+    pirn_task_unref(arg);
+}
+
+/* Goal: a task that waits for ever ends when another thread cancels or aborts
+ * it. */
+MODEL(runtime_cancel_or_abort_from_outside, .preemptions = 3, .stale = 2,
+      .spurious = -1)
+{
+    pirn_join_op join;
+    pirn_task *task;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    pirn_join_init(&join, task);
+    explore_thread(stop_task, pirn_task_ref(task));
+    EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
+    EXPLORE_CHECK(join.outcome == -ECANCELED || join.outcome == PIRN_EABORTED);
+    explore_join();
+    pirn_task_unref(task);
+    pirn_runtime_unref(rt);
+}
+
 static void cancel_task(void *arg)
 {
     pirn_task_cancel(arg);
@@ -283,6 +358,25 @@ MODEL(runtime_host_takes_over_from_a_waiter, .preemptions = 3, .stale = 2,
     explore_thread(join_task, task);
     block_on(&conditions[1]);
     meet(&conditions[0]);
+    explore_join();
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: a waiter that is woken to take over and for its own reason at the same
+ * time passes the seat on to the next. */
+MODEL(runtime_waiter_that_does_not_need_the_seat, .preemptions = 2,
+      .stale = 1, .spurious = -1)
+{
+    pirn_task *tasks[2];
+
+    begin();
+    for (int i = 0; i < 2; i++)
+        EXPLORE_CHECK(spawn(&conditions[i], &tasks[i]) == 0);
+    explore_thread(join_task, tasks[0]);
+    explore_thread(join_task, tasks[1]);
+    meet(&conditions[0]);
+    block_on(&conditions[0]);
+    meet(&conditions[1]);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -459,6 +553,55 @@ static void drive_the_stuck_one(void *arg)
 
     (void)arg;
     EXPLORE_CHECK(rc == PIRN_ESHUTDOWN || rc == -EBUSY);
+    pirn_runtime_unref(rt);
+}
+
+static void let_it_go(void *arg)
+{
+    (void)arg;
+    pirn__store(&let_go, 1, release);
+    pirn__sys->futex_wake(&let_go.v_, 1);
+}
+
+/* Goal: a driver that comes back around the deadline, or in the middle of being
+ * given up, and the shutdown: one of the two finishes, once. */
+MODEL(runtime_driver_that_comes_back_around_the_deadline, .preemptions = 2,
+      .stale = 1, .spurious = -1)
+{
+    int rc;
+
+    begin();
+    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(drive_the_stuck_one, NULL);
+    explore_thread(let_it_go, NULL);
+    rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL);
+    EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
+    explore_join();
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(pirn__runtime_phase(rt) == PIRN__PHASE_DONE);
+    pirn_runtime_unref(rt);
+}
+
+/* A task that does not care for a cancel, as a fiber may. */
+static int spawn_deaf(struct condition *condition)
+{
+    static const struct pirn__task_ops deaf = {.injects = true};
+    struct waiting future = waiting_for(condition);
+
+    return pirn__spawn(&rt->home, &deaf, &future.future, sizeof future, NULL,
+                       "here", NULL);
+}
+
+/* Goal: at the deadline the abort reaches a task that ignored the cancel. */
+MODEL(runtime_abort_ends_what_ignores_a_cancel, .preemptions = 2,
+      .spurious = -1)
+{
+    begin();
+    EXPLORE_CHECK(spawn_deaf(&conditions[0]) == 0);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL) ==
+                  -ETIMEDOUT);
+    EXPLORE_CHECK(ends(&conditions[0]) == 1);
     pirn_runtime_unref(rt);
 }
 

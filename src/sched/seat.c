@@ -41,8 +41,9 @@ static void sit_down_locked(struct pirn__seat *seat,
 static void count_host_locked(struct pirn__seat *seat, int change)
 {
     seat->hosts_waiting += (uint32_t)change;
-    /* release [seat.wanted]: a hint; the lock orders what matters. */
-    pirn__store(&seat->wanted, seat->hosts_waiting > 0, release);
+    /* relaxed: the lock orders what matters, and the wake that follows shows it
+     * to a WAITER that sleeps. */
+    pirn__store(&seat->wanted, seat->hosts_waiting > 0, relaxed);
 }
 
 /* Wait until somebody leaves, at most until the deadline. */
@@ -66,9 +67,9 @@ int pirn__seat_take(struct pirn__seat *seat, struct pirn__home *home,
         uint32_t change;
 
         pirn__lock(&seat->lock);
-        /* acquire [seat.change]: read before the state, so that a departure in
-         * between makes the wait return at once. */
-        change = pirn__load(&seat->change, acquire);
+        /* relaxed: under the lock, as every change of it: a departure after this
+         * makes the wait return at once. */
+        change = pirn__load(&seat->change, relaxed);
         rc = judge_locked(seat, request);
         if (rc == 0)
             sit_down_locked(seat, request);
@@ -185,8 +186,8 @@ void pirn__seat_leave(struct pirn__seat *seat)
     seat->state = PIRN__SEAT_FREE;
     hosts = seat->hosts_waiting > 0;
     waker = successor_locked(seat);
-    /* release [seat.change]: what this driver did is seen by the next. */
-    pirn__add(&seat->change, 1, release);
+    /* relaxed: the lock shows the next driver what this one did. */
+    pirn__add(&seat->change, 1, relaxed);
     pirn__unlock(&seat->lock);
     if (hosts)
         pirn__sys->futex_wake(&seat->change.v_, INT32_MAX);
@@ -195,6 +196,6 @@ void pirn__seat_leave(struct pirn__seat *seat)
 
 bool pirn__seat_is_wanted(struct pirn__seat *seat)
 {
-    /* acquire [seat.wanted]: a hint; the lock orders what matters. */
-    return pirn__load(&seat->wanted, acquire) != 0;
+    /* relaxed: as in count_host_locked(). */
+    return pirn__load(&seat->wanted, relaxed) != 0;
 }

@@ -378,14 +378,14 @@ TEST(join_raced_with_the_end_loses_no_wake)
         race.task = lab_spawn(&race.lab, &script);
         waiter_init(&waiter, race.task);
         REQUIRE(pthread_create(&thread, NULL, end_task, &race) == 0);
-        if (poller_poll(&waiter.poller) == PIRN_PENDING && i % 2 == 0 &&
-            poller_poll(&waiter.poller) == PIRN_PENDING) {
+        if (poller_poll_raced(&waiter.poller) == PIRN_PENDING && i % 2 == 0 &&
+            poller_poll_raced(&waiter.poller) == PIRN_PENDING) {
             pthread_join(thread, NULL);
             EXPECT_EQ(1, poller_wakes(&waiter.poller));
             EXPECT_EQ(PIRN_READY, poller_poll(&waiter.poller));
             EXPECT_EQ(5, waiter.op.outcome);
         } else {
-            poller_drop(&waiter.poller);
+            poller_drop_raced(&waiter.poller);
             pthread_join(thread, NULL);
         }
         EXPECT_EQ(0, poller_wakers(&waiter.poller));

@@ -75,8 +75,9 @@ static bool announce(struct pirn__parker *parker, uint32_t where)
 {
     uint32_t empty = PIRN__PARKER_EMPTY;
 
-    /* acq_rel [parker.word]: release hands `wake_fd` to the unparker. */
-    if (pirn__cas(&parker->word, &empty, where, acq_rel, acquire))
+    /* acq_rel [parker.word]: release hands `wake_fd` to the unparker.  relaxed
+     * when it fails: who takes the unpark then does so with acquire. */
+    if (pirn__cas(&parker->word, &empty, where, acq_rel, relaxed))
         return true;
     PIRN_ASSERT(empty == PIRN__PARKER_NOTIFIED);
     return false;

@@ -28,6 +28,15 @@ static void wake(void *arg)
     pirn_waker_wake(*waker);
 }
 
+static void wake_by_ref(void *arg)
+{
+    pirn_waker *waker = arg;
+
+    pirn__add(&reason, 1, relaxed);
+    pirn_waker_wake_by_ref(waker);
+    pirn_waker_drop(*waker);
+}
+
 static void wait_for(int reasons)
 {
     while (pirn__load(&reason, relaxed) < reasons)
@@ -45,7 +54,7 @@ MODEL(parker_two_unparks_on_the_word, .preemptions = 3)
     wakers[0] = pirn__parker_waker(parker);
     wakers[1] = pirn__parker_waker(parker);
     explore_thread(wake, &wakers[0]);
-    explore_thread(wake, &wakers[1]);
+    explore_thread(wake_by_ref, &wakers[1]);
     wait_for(2);
 }
 
@@ -91,7 +100,7 @@ MODEL(parker_unpark_and_readiness_in_poll, .preemptions = 3, .spurious = -1)
 static void drive(void)
 {
     while (pirn__load(&reason, relaxed) < 2) {
-        int seen = pirn__load(&model.wakes, acquire);
+        uint32_t seen = model_home_wakes(&model);
 
         if (!pirn__parker_drive_begin(parker, &model.home)) {
             (void)pirn__parker_consume(parker);
@@ -99,31 +108,19 @@ static void drive(void)
         }
         /* The driver looks between two turns, then sleeps. */
         if (pirn__load(&reason, relaxed) < 2)
-            (void)pirn__sys->futex_wait((uint32_t *)(void *)&model.wakes.v_,
-                                        (uint32_t)seen, PIRN_NEVER);
+            model_home_wait(&model, seen);
         (void)pirn__parker_drive_end(parker);
     }
     pirn__parker_drive_over(parker);
-}
-
-static void wake_driver(struct pirn__home *home)
-{
-    model_home_wake(home);
-    pirn__sys->futex_wake(
-        (uint32_t *)(void *)&model_home_of(home)->wakes.v_, 1);
 }
 
 /* Goal: an unpark reaches a thread that sleeps as a driver; the home is kept
  * until the last unparker has woken it, also when the driver has long left. */
 MODEL(parker_two_unparks_of_a_driver, .preemptions = 3)
 {
-    static struct pirn__home_ops ops;
     static pirn_waker wakers[2];
 
     model_home_begin(&model);
-    ops = *model.home.ops;
-    ops.wake = wake_driver;
-    model.home.ops = &ops;
     begin();
     wakers[0] = pirn__parker_waker(parker);
     wakers[1] = pirn__parker_waker(parker);
@@ -133,4 +130,36 @@ MODEL(parker_two_unparks_of_a_driver, .preemptions = 3)
     explore_join();
     EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
     EXPLORE_CHECK(pirn__load(&model.frees, relaxed) == 0);
+}
+
+/* The same thread drives another runtime, which nobody has seen before. */
+
+static struct model_home other_model;
+
+static void drive_once(struct model_home *of)
+{
+    model_home_begin(of);
+    if (pirn__parker_drive_begin(parker, &of->home))
+        (void)pirn__parker_drive_end(parker);
+    else
+        (void)pirn__parker_consume(parker);
+}
+
+/* Goal: an unparker that has seen the thread drive wakes a home that it sees
+ * whole, whichever that is by then, and keeps it meanwhile. */
+MODEL(parker_unpark_of_a_driver_that_goes_elsewhere, .preemptions = 3)
+{
+    static pirn_waker wakers[2];
+
+    begin();
+    wakers[0] = pirn__parker_waker(parker);
+    wakers[1] = pirn__parker_waker(parker);
+    explore_thread(wake, &wakers[0]);
+    explore_thread(wake, &wakers[1]);
+    drive_once(&model);
+    drive_once(&other_model);
+    pirn__parker_drive_over(parker);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
+    EXPLORE_CHECK(pirn__load(&other_model.home.refs, relaxed) == 1);
 }

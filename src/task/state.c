@@ -134,9 +134,9 @@ unsigned pirn__state_drop_handle(pirn__state *state)
 
 bool pirn__state_take_output(pirn__state *state)
 {
-    /* acq_rel [state.word]: acquire sees the finished future; of several takers
-     * one finds the bit. */
-    return (pirn__and(state, ~PIRN__OUTPUT, acq_rel) & PIRN__OUTPUT) != 0;
+    /* relaxed: the caller has found it COMPLETE and so sees the finished future;
+     * of several takers one finds the bit. */
+    return (pirn__and(state, ~PIRN__OUTPUT, relaxed) & PIRN__OUTPUT) != 0;
 }
 
 enum pirn__join pirn__state_join_claim(pirn__state *state)

@@ -42,9 +42,9 @@
  * it takes it back, which works only until COMPLETE.  After COMPLETE with
  * JOIN_WAKER set it is the completer's alone.
  *
- * Orders: every transition is one acq_rel read-modify-write, also when it
- * changes nothing, so that what a waker wrote before a merged wake is seen by
- * the poll that the wake was merged into.
+ * Orders: every transition but those of references and the output is one
+ * acq_rel read-modify-write, also when it changes nothing, so that what a waker
+ * wrote before a merged wake is seen by the poll that the wake was merged into.
  */
 #ifndef PIRN_TASK_STATE_H
 #define PIRN_TASK_STATE_H
@@ -145,7 +145,8 @@ void pirn__state_add_handle(pirn__state *state);
 /* From a plain reference, which stays. */
 unsigned pirn__state_drop_handle(pirn__state *state);
 
-/* True if the caller may now take the output out; once. */
+/* True if the caller, who has found COMPLETE, may now take the output out;
+ * once. */
 bool pirn__state_take_output(pirn__state *state);
 
 /* The join slot. */

@@ -157,17 +157,20 @@ struct pirn__home *pirn__task_home(struct pirn__task *task)
 void pirn__task_report(struct pirn__task *task, int outcome,
                        const char *message)
 {
-    struct pirn__home *home = pirn__task_home(task);
-    pirn_failure failure = {
+    struct pirn__home *home;
+    pirn_failure failure;
+
+    if (outcome >= 0 || outcome == -ECANCELED)
+        return;
+    home = pirn__task_home(task);
+    failure = (pirn_failure){
         .id = pirn_task_get_id((pirn_task *)task),
         .name = pirn_task_name((pirn_task *)task),
         .site = pirn_task_site((pirn_task *)task),
         .outcome = outcome,
         .message = message,
     };
-
-    if (outcome < 0 && outcome != -ECANCELED)
-        home->ops->failed(home, &failure);
+    home->ops->failed(home, &failure);
 }
 
 /* The task is over.  `ready`: its future said READY and keeps a result. */

@@ -96,6 +96,42 @@ MODEL(waker_of_a_task_outlives_it, .preemptions = EXPLORE_UNBOUNDED)
     model_home_finish(&model);
 }
 
+static void spawn_one(void *arg)
+{
+    struct waiting future = waiting();
+
+    (void)arg;
+    (void)model_home_spawn(&model, &future.future, sizeof future, false);
+}
+
+static void look_up(void *arg)
+{
+    pirn_task *task;
+
+    /* The first slot there ever was, first generation. */
+    (void)arg;
+    if (pirn_id_find((pirn_task_id){UINT64_C(1) << 32}, &task) < 0)
+        return;
+    EXPLORE_CHECK(pirn_task_site(task) != NULL);
+    pirn_task_cancel(task);
+    pirn_task_unref(task);
+}
+
+/* Goal: a task that is just being made is found whole or not at all, also by an
+ * id that was guessed, and can be cancelled from then on. */
+MODEL(waker_look_up_against_a_spawn, .preemptions = EXPLORE_UNBOUNDED,
+      .stale = 3)
+{
+    model_home_begin(&model);
+    slot = (pirn_waker){0};
+    explore_thread(spawn_one, NULL);
+    explore_thread(look_up, NULL);
+    explore_join();
+    fulfil(NULL);
+    model_home_drain(&model);
+    model_home_finish(&model);
+}
+
 static void cancel_by_id(void *arg)
 {
     pirn_task_id *id = arg;

@@ -31,19 +31,20 @@ void pirn__timers_init(struct pirn__timers *timers, struct pirn__home *home)
 
 uint64_t pirn__timers_now(struct pirn__timers *timers)
 {
-    /* acquire [timers.clock]: pairs with pause, advance and resume. */
+    /* acquire [timers.clock]: the end of a pause comes after the offset. */
     uint64_t paused = pirn__load(&timers->paused_ns, acquire);
 
     if (paused != 0)
         return paused;
-    /* acquire [timers.clock]: written by resume before it ends the pause. */
-    return pirn__sys->clock_ns() + pirn__load(&timers->offset_ns, acquire);
+    /* relaxed: ordered by the end of the pause, above. */
+    return pirn__sys->clock_ns() + pirn__load(&timers->offset_ns, relaxed);
 }
 
 bool pirn__timers_are_paused(struct pirn__timers *timers)
 {
-    /* acquire [timers.clock]: as above. */
-    return pirn__load(&timers->paused_ns, acquire) != 0;
+    /* relaxed: asked under the lock, or before a sleep that every change of the
+     * clock ends. */
+    return pirn__load(&timers->paused_ns, relaxed) != 0;
 }
 
 size_t pirn__timers_count(struct pirn__timers *timers)
@@ -127,8 +128,9 @@ pirn_deadline pirn__timer_deadline(pirn_timer *timer)
 
 static struct pirn__timers *owner_of(const pirn_timer *timer)
 {
-    /* acquire [timer.owner]: the wheel is initialised. */
-    return pirn__load(&timer->owner_, acquire);
+    /* relaxed: who did not arm the entry itself has held its lock since, or was
+     * handed the entry by who did. */
+    return pirn__load(&timer->owner_, relaxed);
 }
 
 /* Enter the wheel, or, for PIRN_NEVER, the list beside it.  True if the owner
@@ -164,8 +166,8 @@ static int join_locked(struct pirn__timers *timers, pirn_timer *timer)
     if (timers->dead)
         return PIRN_ESHUTDOWN;
     timers->users++;
-    /* release [timer.owner]: pairs with owner_of(). */
-    pirn__store(&timer->owner_, timers, release);
+    /* relaxed: see owner_of(). */
+    pirn__store(&timer->owner_, timers, relaxed);
     return 0;
 }
 
@@ -474,8 +476,8 @@ void pirn__timers_pause(struct pirn__timers *timers)
 {
     pirn__lock(&timers->lock);
     if (!pirn__timers_are_paused(timers)) {
-        /* release [timers.clock]: pairs with pirn__timers_now(). */
-        pirn__store(&timers->paused_ns, pirn__timers_now(timers), release);
+        /* relaxed: the time is all that is said. */
+        pirn__store(&timers->paused_ns, pirn__timers_now(timers), relaxed);
     }
     pirn__unlock(&timers->lock);
     tell_owner(timers);
@@ -491,8 +493,8 @@ int pirn__timers_advance(struct pirn__timers *timers, uint64_t ns)
         uint64_t now =
             pirn__saturating_add(pirn__timers_now(timers), ns);
 
-        /* release [timers.clock]: pairs with pirn__timers_now(). */
-        pirn__store(&timers->paused_ns, now, release);
+        /* relaxed: the time is all that is said. */
+        pirn__store(&timers->paused_ns, now, relaxed);
     }
     pirn__unlock(&timers->lock);
     if (!paused)
@@ -507,9 +509,9 @@ void pirn__timers_resume(struct pirn__timers *timers)
     if (pirn__timers_are_paused(timers)) {
         uint64_t offset = pirn__timers_now(timers) - pirn__sys->clock_ns();
 
+        /* relaxed: published by the end of the pause. */
+        pirn__store(&timers->offset_ns, offset, relaxed);
         /* release [timers.clock]: the offset stands before the pause ends. */
-        pirn__store(&timers->offset_ns, offset, release);
-        /* release [timers.clock]: pairs with pirn__timers_now(). */
         pirn__store(&timers->paused_ns, 0, release);
     }
     pirn__unlock(&timers->lock);
@@ -522,8 +524,8 @@ pirn_deadline pirn__timers_to_system(struct pirn__timers *timers, uint64_t ns)
         return PIRN_NEVER;
     if (pirn__timers_are_paused(timers))
         return ns <= pirn__timers_now(timers) ? PIRN_EXPIRED : PIRN_NEVER;
-    /* acquire [timers.clock]: as in pirn__timers_now(). */
-    uint64_t offset = pirn__load(&timers->offset_ns, acquire);
+    /* relaxed: as in pirn__timers_are_paused(). */
+    uint64_t offset = pirn__load(&timers->offset_ns, relaxed);
 
     /* A clock that stood still and was resumed is behind the system's. */
     if (offset > INT64_MAX)

@@ -137,6 +137,39 @@ MODEL(timers_fire_against_reset, .preemptions = EXPLORE_UNBOUNDED)
     finish();
 }
 
+static void advance_and_fire(void *arg)
+{
+    advance();
+    fire(arg);
+}
+
+static void look_at_the_time(void *arg)
+{
+    (void)arg;
+    if (state() == PIRN__TIMER_FIRED)
+        EXPLORE_CHECK(pirn__timers_now(&timers) >= SOON);
+}
+
+/* Goal: who sees that an entry has fired does not find it early. */
+MODEL(timers_fired_entry_shows_its_time, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(SOON);
+    EXPLORE_CHECK(arm_with(&bell) == 0);
+    explore_thread(advance_and_fire, NULL);
+    explore_thread(look_at_the_time, NULL);
+    explore_join();
+    EXPLORE_CHECK(state() == PIRN__TIMER_FIRED);
+    end_and_free(PIRN__TIMER_ENDED);
+    finish();
+}
+
+static void make_wheel_and_arm(void *arg)
+{
+    (void)arg;
+    pirn__timers_init(&timers, &model.home);
+    EXPLORE_CHECK(arm_with(&bell) == 0);
+}
+
 static void arm(void *arg)
 {
     (void)arg;
@@ -183,6 +216,21 @@ MODEL(timers_first_arm_against_reset, .preemptions = EXPLORE_UNBOUNDED)
     advance();
     fire(NULL);
     EXPLORE_CHECK(state() == PIRN__TIMER_FIRED);
+    end_and_free(PIRN__TIMER_ENDED);
+    finish();
+}
+
+/* Goal: a reset that finds the entry on a wheel finds the wheel whole. */
+MODEL(timers_reset_against_a_wheel_that_is_new,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    model_home_begin(&model);
+    timer = explore_heap.take(NULL, sizeof *timer, 16);
+    pirn__timer_init(timer, (pirn_deadline){LATE});
+    explore_thread(make_wheel_and_arm, NULL);
+    explore_thread(reset_to_soon, NULL);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&timers.next, relaxed) <= SOON);
     end_and_free(PIRN__TIMER_ENDED);
     finish();
 }

@@ -243,7 +243,7 @@ static bool is_readable(const struct file *file)
 
     for (int i = 0; i < file->entry_count; i++)
         ready |= file->entries[i].ready;
-    return ready;
+    return file->open && ready;
 }
 
 static int sys_poll(struct pollfd *fds, int count, pirn_deadline deadline)
@@ -254,8 +254,9 @@ static int sys_poll(struct pollfd *fds, int count, pirn_deadline deadline)
         int ready = 0;
 
         for (int i = 0; i < count; i++) {
+            /* It may have been closed since the wait began. */
             bool is = (fds[i].events & POLLIN) != 0 &&
-                      is_readable(file_of(fds[i].fd));
+                      is_readable(&files[fds[i].fd - FIRST_FD]);
 
             fds[i].revents = is ? POLLIN : 0;
             ready += is;

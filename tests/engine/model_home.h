@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "engine/explore.h"
+#include "sys/sys.h"
 #include "task/group.h"
 #include "task/home.h"
 #include "task/local.h"
@@ -20,7 +21,7 @@ struct model_home {
     struct pirn__group group;
     pirn_lock lock;
     struct pirn__queue queue; /* lock */
-    PIRN_ATOMIC(int) wakes;   /* of the driver */
+    PIRN_ATOMIC(uint32_t) wakes; /* of the driver */
     PIRN_ATOMIC(int) frees;
 };
 
@@ -43,8 +44,22 @@ static inline void model_home_submit(struct pirn__home *home,
 
 static inline void model_home_wake(struct pirn__home *home)
 {
+    struct model_home *model = model_home_of(home);
+
     /* release: as a driver that is woken sees why. */
-    pirn__add(&model_home_of(home)->wakes, 1, release);
+    pirn__add(&model->wakes, 1, release);
+    pirn__sys->futex_wake(&model->wakes.v_, 1);
+}
+
+/* How often the driver has been woken; wait for more than that. */
+static inline uint32_t model_home_wakes(struct model_home *model)
+{
+    return pirn__load(&model->wakes, acquire);
+}
+
+static inline void model_home_wait(struct model_home *model, uint32_t seen)
+{
+    (void)pirn__sys->futex_wait(&model->wakes.v_, seen, PIRN_NEVER);
 }
 
 /* A plain thread never drives here. */

@@ -105,26 +105,42 @@ static inline pirn_waker poller_waker(poller *p)
     return (pirn_waker){.data = p, .ops = &ops};
 }
 
-/* One poll.  After PIRN_READY no copy of the waker may be left. */
-static inline enum pirn_poll poller_poll(poller *p)
+/* One poll, or the end of a live future, while another thread may have taken a
+ * copy of the waker and be about to wake it. */
+static inline enum pirn_poll poller_poll_raced(poller *p)
 {
     pirn_waker waker = poller_waker(p);
     pirn_cx cx = pirn_cx_of_waker(&waker);
+    enum pirn_poll result;
 
     cx.turn_ = p->turn;
-    if (pirn_future_poll(p->fut, &cx) == PIRN_PENDING)
-        return PIRN_PENDING;
+    result = pirn_future_poll(p->fut, &cx);
+    if (result == PIRN_READY)
+        p->fut = NULL;
+    return result;
+}
+
+static inline void poller_drop_raced(poller *p)
+{
+    if (p->fut != NULL)
+        pirn_future_drop(p->fut);
     p->fut = NULL;
-    EXPECT_EQ(0, poller_wakers(p));
-    return PIRN_READY;
+}
+
+/* One poll.  After PIRN_READY no copy of the waker may be left. */
+static inline enum pirn_poll poller_poll(poller *p)
+{
+    enum pirn_poll result = poller_poll_raced(p);
+
+    if (result == PIRN_READY)
+        EXPECT_EQ(0, poller_wakers(p));
+    return result;
 }
 
 /* Give the future up, if it is still live. */
 static inline void poller_drop(poller *p)
 {
-    if (p->fut != NULL)
-        pirn_future_drop(p->fut);
-    p->fut = NULL;
+    poller_drop_raced(p);
     EXPECT_EQ(0, poller_wakers(p));
 }
 
