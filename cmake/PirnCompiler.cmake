@@ -30,15 +30,23 @@ if(PIRN_HAS_STACK_CLASH)
         $<$<COMPILE_LANGUAGE:C>:-fstack-clash-protection>)
 endif()
 
+# The library tells Valgrind of its stacks where the header is found.  Asked here,
+# so that it is built again when the header comes later.
+find_path(VALGRIND_INCLUDE_DIR valgrind/valgrind.h)
+mark_as_advanced(VALGRIND_INCLUDE_DIR)
+if(NOT VALGRIND_INCLUDE_DIR)
+    add_compile_definitions(PIRN_NO_VALGRIND)
+endif()
+
 if(PIRN_DEBUG)
     add_compile_definitions(PIRN_DEBUG)
 endif()
 
 # Small enough to be exhausted: two generation bits, one spin before a lock waits,
-# rings of four.
+# rings of four, caches of a few cells.
 if(PIRN_MODEL)
     add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2
-        PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4)
+        PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4 PIRN__SLAB_REFILL=2)
     include_directories(${PROJECT_SOURCE_DIR}/tests)
 endif()
 

@@ -59,12 +59,12 @@ static int count_entries(const char *path)
     return count;
 }
 
-/* The thread is still there for a moment after it has ended. */
-static void expect_threads(int count)
+/* A thread is still there for a moment after it has ended; the engine watches the
+ * time. */
+static void wait_for_threads(int count)
 {
     while (count_entries("/proc/self/task") > count)
         sched_yield();
-    EXPECT_EQ(count, count_entries("/proc/self/task"));
 }
 
 static void do_nothing(void *arg, size_t index)
@@ -73,11 +73,21 @@ static void do_nothing(void *arg, size_t index)
     (void)index;
 }
 
-/* A sanitizer adds a thread of its own to the first that is started. */
+/* A sanitizer adds a thread of its own to the first that is started, and one that
+ * was joined is still there for a moment. */
 static int count_threads(void)
 {
+    int least;
+
     on_another_thread(do_nothing, NULL);
-    return count_entries("/proc/self/task");
+    least = count_entries("/proc/self/task");
+    for (int i = 0; i < 100; i++) {
+        int count = count_entries("/proc/self/task");
+
+        least = count < least ? count : least;
+        sched_yield();
+    }
+    return least;
 }
 
 static tally starts, stops;
@@ -113,7 +123,7 @@ static void expect_nothing_left(struct meter *meter, int fds, int threads)
     EXPECT_EQ(0, tally_of(&meter->dones));
     EXPECT_EQ(fds, count_entries("/proc/self/fd"));
     EXPECT_EQ(tally_of(&starts), tally_of(&stops));
-    expect_threads(threads);
+    wait_for_threads(threads);
 }
 
 /* Fail the first call, the second, until none fails. */

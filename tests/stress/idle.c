@@ -10,12 +10,13 @@
 
 #include "sched/runtime_test.h"
 
-static long context_switches(void)
+/* Those of a thread that waits; a busy machine adds others. */
+static long voluntary_switches(void)
 {
     struct rusage usage;
 
     getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw + usage.ru_nivcsw;
+    return usage.ru_nvcsw;
 }
 
 static uint64_t cpu_ns(void)
@@ -30,7 +31,7 @@ struct nap {
     pirn_runtime *rt;
     struct bell bell;
     int seconds;
-    long switches;
+    long waits;
     uint64_t cpu_ns;
 };
 
@@ -39,12 +40,12 @@ static void drive_idle(void *arg, size_t index)
 {
     struct nap *nap = arg;
     struct bell_wait wait = bell_wait_of(&nap->bell);
-    long before = context_switches();
+    long before = voluntary_switches();
     uint64_t cpu_before = cpu_ns();
 
     (void)index;
     EXPECT_EQ(0, pirn_block_on(nap->rt, &wait.future, PIRN_NEVER));
-    nap->switches = context_switches() - before;
+    nap->waits = voluntary_switches() - before;
     nap->cpu_ns = cpu_ns() - cpu_before;
 }
 
@@ -58,8 +59,8 @@ static void sleep_s(int seconds)
 
 /* Goal: an idle runtime makes no timed wait: its driver goes to sleep once and
  * wakes up once.
- * Method: tasks wait for a bell and for an hour; count the context switches of
- * the driver's thread while nothing happens. */
+ * Method: tasks wait for a bell and for an hour; count the waits of the driver's
+ * thread while nothing happens. */
 TEST(idle_driver_does_not_wake_up)
 {
     struct nap nap = {.rt = runtime_new(), .seconds = (int)test_size(1, 1, 10)};
@@ -77,10 +78,10 @@ TEST(idle_driver_does_not_wake_up)
     sleep_s(nap.seconds);
     bell_ring(&nap.bell);
     crew_join(&crew);
-    printf("idle for %d s: %ld context switches, %.3f ms of CPU\n", nap.seconds,
-           nap.switches, (double)nap.cpu_ns / 1e6);
-    /* Being preempted at the start or the end is not ours. */
-    EXPECT_LE(nap.switches, 5);
+    printf("idle for %d s: %ld waits, %.3f ms of CPU\n", nap.seconds,
+           nap.waits, (double)nap.cpu_ns / 1e6);
+    /* One, and what a lock may cost at the start or the end. */
+    EXPECT_LE(nap.waits, 5);
     EXPECT_LE(nap.cpu_ns, 50000000);
     EXPECT_EQ(2, runtime_end(nap.rt).cancelled);
 }

@@ -105,6 +105,7 @@ TEST(pool_shutdown_keeps_its_deadline)
         pirn_job *handle = NULL;
         pirn_report report;
         tally begun = {0};
+        int outcome = -1;
         uint64_t start;
 
         EXPECT_EQ(0, pirn_spawn_blocking(hog_hold, &job, &options, &handle));
@@ -126,6 +127,7 @@ TEST(pool_shutdown_keeps_its_deadline)
         tally_up(&hog.let_go);
         tally_up(&job.let_go);
         EXPECT_EQ(0, join_and_unref(task));
+        EXPECT_EQ(0, pirn_job_join(handle, PIRN_NEVER, &outcome));
         pirn_job_unref(handle);
         pirn_runtime_unref(rt);
     }
