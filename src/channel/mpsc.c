@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* src/channel/mpsc.c - a channel with one receiver.
+ *
+ * The receiver owns the messages between `head` and `span_end` and takes them
+ * out without the lock.  What senders have put in since is added to the span
+ * when it is used up.  A place is free for senders as soon as its message has
+ * been taken out: `head` says so, and one who waits for it is told at once.
+ */
+#include <pirn/mpsc.h>
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/assert.h"
+#include "channel/channel.h"
+#include "task/await.h"
+#include "task/local.h"
+
+static struct pirn__channel *channel_of_sender(const pirn_mpsc_sender *sender)
+{
+    return (struct pirn__channel *)(uintptr_t)sender;
+}
+
+static struct pirn__channel *channel_of_weak(const pirn_mpsc_weak_sender *weak)
+{
+    return (struct pirn__channel *)(uintptr_t)weak;
+}
+
+static struct pirn__channel *
+channel_of_receiver(const pirn_mpsc_receiver *receiver)
+{
+    return (struct pirn__channel *)(uintptr_t)receiver;
+}
+
+/* Handles. */
+
+int pirn_mpsc_new(const pirn_channel_options *options,
+                  pirn_mpsc_sender **sender, pirn_mpsc_receiver **receiver)
+{
+    struct pirn__channel *ch;
+    int rc;
+
+    if (sender != NULL)
+        *sender = NULL;
+    if (receiver != NULL)
+        *receiver = NULL;
+    if (options == NULL || sender == NULL || receiver == NULL)
+        return -EINVAL;
+    rc = pirn__channel_new(options, false, &ch);
+    if (rc < 0)
+        return rc;
+    *sender = (pirn_mpsc_sender *)(void *)ch;
+    *receiver = (pirn_mpsc_receiver *)(void *)ch;
+    return 0;
+}
+
+pirn_mpsc_sender *pirn_mpsc_sender_ref(pirn_mpsc_sender *sender)
+{
+    pirn__channel_sender_ref(channel_of_sender(sender));
+    return sender;
+}
+
+void pirn_mpsc_sender_unref(pirn_mpsc_sender *sender)
+{
+    if (sender != NULL)
+        pirn__channel_sender_unref(channel_of_sender(sender));
+}
+
+pirn_mpsc_weak_sender *pirn_mpsc_sender_downgrade(pirn_mpsc_sender *sender)
+{
+    return pirn_mpsc_weak_sender_ref((pirn_mpsc_weak_sender *)(void *)sender);
+}
+
+pirn_mpsc_weak_sender *pirn_mpsc_weak_sender_ref(pirn_mpsc_weak_sender *weak)
+{
+    /* relaxed: the caller has a handle of some kind already. */
+    (void)pirn__add(&channel_of_weak(weak)->refs, 1, relaxed);
+    return weak;
+}
+
+void pirn_mpsc_weak_sender_unref(pirn_mpsc_weak_sender *weak)
+{
+    if (weak != NULL)
+        pirn__channel_unref(channel_of_weak(weak));
+}
+
+int pirn_mpsc_weak_sender_upgrade(pirn_mpsc_weak_sender *weak,
+                                  pirn_mpsc_sender **out)
+{
+    struct pirn__channel *ch = channel_of_weak(weak);
+    bool is_open;
+
+    pirn__lock(&ch->lock);
+    is_open = !ch->sealed;
+    if (is_open)
+        ch->sender_count++;
+    pirn__unlock(&ch->lock);
+    *out = is_open ? (pirn_mpsc_sender *)(void *)ch : NULL;
+    return is_open ? 0 : PIRN_ECLOSED;
+}
+
+void pirn_mpsc_receiver_free(pirn_mpsc_receiver *receiver)
+{
+    if (receiver != NULL)
+        pirn__channel_receiver_unref(channel_of_receiver(receiver));
+}
+
+void pirn_mpsc_sender_close(pirn_mpsc_sender *sender)
+{
+    pirn__channel_close(channel_of_sender(sender));
+}
+
+void pirn_mpsc_receiver_close(pirn_mpsc_receiver *receiver)
+{
+    pirn__channel_close(channel_of_receiver(receiver));
+}
+
+pirn_channel_info pirn_mpsc_sender_info(const pirn_mpsc_sender *sender)
+{
+    return pirn__channel_info(channel_of_sender(sender));
+}
+
+pirn_channel_info pirn_mpsc_receiver_info(const pirn_mpsc_receiver *receiver)
+{
+    return pirn__channel_info(channel_of_receiver(receiver));
+}
+
+/* Sending. */
+
+int pirn_mpsc_try_send(pirn_mpsc_sender *sender, const void *message)
+{
+    return pirn__channel_try_send(channel_of_sender(sender), message);
+}
+
+int pirn_mpsc_send(pirn_mpsc_sender *sender, const void *message,
+                   pirn_deadline deadline)
+{
+    return pirn__channel_send(channel_of_sender(sender), message, deadline);
+}
+
+void pirn_mpsc_send_init(pirn_mpsc_send_op *op, pirn_mpsc_sender *sender,
+                         const void *message)
+{
+    pirn__channel_send_init(op, channel_of_sender(sender), message);
+}
+
+/* Receiving. */
+
+/* How many messages are in the span. */
+static uint64_t span_length(const struct pirn__channel *ch)
+{
+    /* relaxed: only the receiver writes it. */
+    return ch->span_end - pirn__load(&ch->head, relaxed);
+}
+
+static void extend_span_locked(struct pirn__channel *ch)
+{
+    ch->span_end = ch->tail;
+    if (ch->unbounded)
+        pirn__block_recycle_locked(ch);
+}
+
+/* `count` messages have been copied out: their places are free. */
+static void advance(struct pirn__channel *ch, uint64_t count)
+{
+    /* relaxed: only the receiver writes it. */
+    uint64_t head = pirn__load(&ch->head, relaxed) + count;
+
+    /* seq_cst [channel.head]: release, so that whoever fills the places comes
+     * after our reads; and before the look at `waiting` below. */
+    pirn__store(&ch->head, head, seq_cst);
+    /* seq_cst [channel.waiting]: a sender that does not see the new head has
+     * set this before. */
+    if (pirn__load(&ch->waiting, seq_cst) == 0)
+        return;
+    pirn__lock(&ch->lock);
+    pirn__channel_settle(ch);
+}
+
+static void take_one(struct pirn__channel *ch, void *message)
+{
+    pirn__message_copy(message, pirn__channel_next(ch), ch->size);
+    advance(ch, 1);
+}
+
+/* Take as many as fit; there is at least one. */
+static ssize_t take(struct pirn__channel *ch, void *messages, size_t limit)
+{
+    uint64_t length = span_length(ch);
+    uint64_t count = length < limit ? length : limit;
+    char *at = messages;
+
+    for (uint64_t i = 0; i < count; i++) {
+        pirn__message_copy(at, pirn__channel_next(ch), ch->size);
+        at += ch->size;
+    }
+    advance(ch, count);
+    return (ssize_t)count;
+}
+
+/* Nothing is in the span: look for more. */
+static int look_for_more(struct pirn__channel *ch)
+{
+    int rc = 0;
+
+    pirn__lock(&ch->lock);
+    extend_span_locked(ch);
+    if (span_length(ch) == 0)
+        rc = pirn__channel_has_ended_locked(ch) ? PIRN_ECLOSED : -EAGAIN;
+    pirn__unlock(&ch->lock);
+    return rc;
+}
+
+static ssize_t try_recv(struct pirn__channel *ch, void *messages, size_t limit)
+{
+    if (span_length(ch) == 0) {
+        int rc = look_for_more(ch);
+
+        if (rc < 0)
+            return rc;
+    }
+    return take(ch, messages, limit);
+}
+
+ssize_t pirn_mpsc_try_recv_many(pirn_mpsc_receiver *receiver, void *messages,
+                                size_t limit)
+{
+    return limit == 0
+               ? -EINVAL
+               : try_recv(channel_of_receiver(receiver), messages, limit);
+}
+
+static inline int try_recv_one(struct pirn__channel *ch, void *message)
+{
+    if (span_length(ch) == 0) {
+        int rc = look_for_more(ch);
+
+        if (rc < 0)
+            return rc;
+    }
+    take_one(ch, message);
+    return 0;
+}
+
+int pirn_mpsc_try_recv(pirn_mpsc_receiver *receiver, void *message)
+{
+    return try_recv_one(channel_of_receiver(receiver), message);
+}
+
+/* The operation. */
+
+static pirn_mpsc_recv_op *recv_op_of(pirn_future *self)
+{
+    return PIRN_CONTAINER_OF(self, pirn_mpsc_recv_op, future);
+}
+
+static bool recv_may_end_locked(pirn_waiter *waiter)
+{
+    pirn_mpsc_recv_op *op =
+        PIRN_CONTAINER_OF(waiter, pirn_mpsc_recv_op, waiter_);
+    struct pirn__channel *ch = op->channel_;
+    pirn_waiter *first = pirn__waitlist_first(&ch->receivers);
+
+    op->n = 0;
+    if (first != NULL && first != waiter) {
+        op->n = -EBUSY;
+        return true;
+    }
+    extend_span_locked(ch);
+    if (span_length(ch) > 0)
+        return true;
+    op->n = PIRN_ECLOSED;
+    return pirn__channel_has_ended_locked(ch) ||
+           pirn__channel_wait_on_locked(waiter);
+}
+
+static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
+{
+    static const struct pirn__wait_rules rules = {recv_may_end_locked};
+    pirn_mpsc_recv_op *op = recv_op_of(self);
+    struct pirn__channel *ch = op->channel_;
+
+    if (op->limit_ == 0) { /* init has said -EINVAL */
+        return PIRN_READY;
+    }
+    if (!pirn__coop_spend(cx))
+        return PIRN_PENDING;
+    if (!pirn__wait_is_in(&op->waiter_) && span_length(ch) > 0) {
+        op->n = take(ch, op->messages_, op->limit_);
+        return PIRN_READY;
+    }
+    if (pirn__wait_poll(&op->waiter_, cx, &ch->receivers, &ch->lock, &rules) ==
+        PIRN_PENDING)
+        return PIRN_PENDING;
+    if (op->n == 0)
+        op->n = take(ch, op->messages_, op->limit_);
+    return PIRN_READY;
+}
+
+/* What it was told of stays where it is, for the next receive. */
+static void recv_op_drop(pirn_future *self)
+{
+    pirn_mpsc_recv_op *op = recv_op_of(self);
+    struct pirn__channel *ch = op->channel_;
+    pirn_waker own;
+
+    if (!pirn__wait_is_in(&op->waiter_))
+        return;
+    pirn__lock(&ch->lock);
+    (void)pirn__wait_leave_locked(&op->waiter_, &own);
+    pirn__unlock(&ch->lock);
+    pirn_waker_drop(own);
+}
+
+static void recv_op_discard(pirn_future *self)
+{
+    pirn_mpsc_recv_op *op = recv_op_of(self);
+    char *at = op->messages_;
+
+    for (ssize_t i = 0; i < op->n; i++) {
+        pirn__channel_discard(op->channel_, at);
+        at += op->channel_->size;
+    }
+}
+
+static void recv_op_describe(const pirn_future *self, pirn_text *out)
+{
+    (void)self;
+    pirn_text_append(out, "receive from a channel");
+}
+
+static int recv_op_outcome(const pirn_future *self)
+{
+    ssize_t n = PIRN_CONTAINER_OF(self, const pirn_mpsc_recv_op, future)->n;
+
+    return n > INT_MAX ? INT_MAX : (int)n;
+}
+
+void pirn_mpsc_recv_many_init(pirn_mpsc_recv_op *op,
+                              pirn_mpsc_receiver *receiver, void *messages,
+                              size_t limit)
+{
+    static const pirn_future_ops ops = {
+        .poll = recv_op_poll,
+        .drop = recv_op_drop,
+        .discard = recv_op_discard,
+        .describe = recv_op_describe,
+        .outcome = recv_op_outcome,
+    };
+
+    op->future.ops = &ops;
+    pirn__wait_init(&op->waiter_);
+    op->channel_ = channel_of_receiver(receiver);
+    op->messages_ = messages;
+    op->limit_ = limit;
+    op->n = limit == 0 ? -EINVAL : 0;
+}
+
+void pirn_mpsc_recv_init(pirn_mpsc_recv_op *op, pirn_mpsc_receiver *receiver,
+                         void *message)
+{
+    pirn_mpsc_recv_many_init(op, receiver, message, 1);
+}
+
+/* Kept apart, so that the quick way needs no room for the operation. */
+static __attribute__((noinline)) ssize_t
+recv_slowly(pirn_mpsc_receiver *receiver, void *messages, size_t limit,
+            pirn_deadline deadline)
+{
+    pirn_mpsc_recv_op op;
+    int rc;
+
+    pirn_mpsc_recv_many_init(&op, receiver, messages, limit);
+    rc = pirn__await(&op.future, deadline);
+    return rc < 0 ? rc : op.n;
+}
+
+ssize_t pirn_mpsc_recv_many(pirn_mpsc_receiver *receiver, void *messages,
+                            size_t limit, pirn_deadline deadline)
+{
+    int rc = pirn__fast_path(pirn__local());
+
+    if (rc < 0)
+        return rc;
+    if (limit == 0)
+        return -EINVAL;
+    if (rc == 0) {
+        ssize_t n =
+            try_recv(channel_of_receiver(receiver), messages, limit);
+
+        if (n != -EAGAIN)
+            return n;
+    }
+    return recv_slowly(receiver, messages, limit, deadline);
+}
+
+int pirn_mpsc_recv(pirn_mpsc_receiver *receiver, void *message,
+                   pirn_deadline deadline)
+{
+    int rc = pirn__fast_path(pirn__local());
+    ssize_t n;
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0) {
+        rc = try_recv_one(channel_of_receiver(receiver), message);
+        if (rc != -EAGAIN)
+            return rc;
+    }
+    n = recv_slowly(receiver, message, 1, deadline);
+    return n < 0 ? (int)n : 0;
+}
