@@ -37,7 +37,20 @@ enum {
     PIRN_WORKERS_AUTO = INT32_MAX /* see pirn_runtime_options.workers */
 };
 
-/* Called on the thread that noticed; may not suspend. */
+/* Which worker of a runtime with workers may run a task. */
+enum pirn_pool_kind {
+    /* Any, whoever is free: the usual choice. */
+    PIRN_POOL_STEALABLE,
+    /* One, for all its life.  Tasks go to the workers in turn as they are
+     * spawned, pinned ones to the worker that spawns them, and wait for that one
+     * although others may be free: for tasks that compute, of similar length,
+     * or with data that should stay in one cache.  Heeds priorities. */
+    PIRN_POOL_COMPUTATIONAL
+};
+
+/* Called on the thread that noticed; may not suspend.  A failure is told once: at
+ * the end of its task, if there is no handle then, else when the last handle is
+ * given up and nobody has joined. */
 typedef void pirn_failure_fn(void *arg, const pirn_failure *failure);
 
 /* A task that begins, or that has ended. */
@@ -69,6 +82,9 @@ typedef struct pirn_runtime_options {
      * as the process may use processors, by its affinity mask and the quota of
      * its control groups [PIRN_WORKERS]. */
     uint32_t workers;
+    /* With PIRN_POOL_COMPUTATIONAL 0 workers, too, mean PIRN_WORKERS_AUTO
+     * [PIRN_POOL=stealable or computational, where there are workers]. */
+    enum pirn_pool_kind pool;
     uint64_t seed; /* of the choice of victims; 0: from the system [PIRN_SEED] */
     /* The threads are called "<name>-<worker>"; copied.  1 to 11 bytes; NULL:
      * "pirn-worker". */
@@ -83,7 +99,12 @@ typedef struct pirn_runtime_options {
     bool lifo_off;   /* a task woken by a running one waits in line as all others
                         do, instead of running next [PIRN_LIFO=0] */
     bool histograms; /* see pirn_runtime_get_histogram() [PIRN_HISTOGRAMS=1] */
-    /* Each hook may be NULL.  These are called on a worker's thread: first and
+    /* Each hook may be NULL.  None is called any more once shutdown has
+     * returned: what a thread that came too late for the deadline has yet to
+     * tell, on_thread_stop among it, nobody is told, and a failure that shows
+     * up later is only counted.  Shutdown waits a moment for a call that is
+     * under way; a hook has to return.
+     * These are called on a worker's thread: first and
      * last there, and around each sleep.  One that is about to sleep may find
      * something to do after all; the two are called in pairs all the same.
      * Without workers the second pair is called on the thread that drives, with
@@ -98,7 +119,8 @@ typedef struct pirn_runtime_options {
     pirn_task_event_fn *on_task_spawn;
     pirn_task_event_fn *on_task_end;
     void *hook_arg; /* of these six */
-    pirn_failure_fn *on_failure; /* NULL: one line on standard error */
+    pirn_failure_fn *on_failure; /* a hook, too; NULL: one line on standard
+                                    error */
     void *on_failure_arg;
 } pirn_runtime_options;
 
@@ -120,7 +142,8 @@ pirn_runtime_check(const pirn_runtime_options *options, const char **field);
  * Errors    -EINVAL  out is NULL, or see pirn_runtime_check()
  *           -EAGAIN  the system refuses the thread of a worker
  *           -ENOMEM  no memory
- *           -EMFILE, -ENFILE  no descriptors for its wait set
+ *           -EMFILE, -ENFILE, -ENOSPC  no descriptors for its wait set, or as
+ *                    many watched as the system allows to the user
  */
 PIRN_API PIRN_MUST_CHECK int
 pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out);
@@ -144,6 +167,7 @@ PIRN_API void pirn_runtime_unref(pirn_runtime *rt);
  *           -EDEADLK  called inside a task, a poll, a waker or a hook
  *           PIRN_ESHUTDOWN  the runtime has ended
  *           PIRN_EFORKED    the runtime belongs to the parent process
+ *           -ENOMEM   this thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_runtime_turn(pirn_runtime *rt,
                                                pirn_deadline until);
@@ -178,6 +202,7 @@ PIRN_API pirn_deadline pirn_runtime_next_deadline(pirn_runtime *rt);
  *           -EDEADLK    called inside a task, a poll, a waker or a hook
  *           PIRN_ESHUTDOWN  the runtime has ended
  *           PIRN_EFORKED    the runtime belongs to the parent process
+ *           -ENOMEM     this thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_block_on(pirn_runtime *rt,
                                            pirn_future *future,
@@ -185,7 +210,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_block_on(pirn_runtime *rt,
 
 /* Make `rt` (NULL: none) current on this thread for pirn_go(), pirn_spawn() and
  * timers outside tasks.  Returns what was current, for the matching call that
- * restores it.  The caller keeps its reference meanwhile.
+ * restores it.  The caller keeps its reference meanwhile.  On a thread whose first
+ * call this is, and for which there is no memory, nothing is current then.
  *
  * Thread    a plain thread outside any task
  */
@@ -218,7 +244,9 @@ typedef struct pirn_report {
     uint64_t completed;     /* ended with an outcome >= 0 */
     uint64_t failed;        /* ended with another negative outcome */
     uint64_t cancelled;     /* ended with -ECANCELED */
-    uint64_t aborted;       /* ended by force, quarantined fibers included */
+    uint64_t aborted;       /* ended by force, quarantined fibers included;
+                               also those that only a thread that never came
+                               back may touch, pinned ones among them */
     uint64_t quarantined;   /* stacks and tasks left behind, panics included */
     uint64_t still_running; /* tasks on a thread that never came back */
     uint64_t jobs_completed;
@@ -260,6 +288,7 @@ PIRN_API size_t pirn_report_format(const pirn_report *report, char *buf,
  * Owns      `arg` passes to fn unless the runtime could not be made
  * Errors    those of pirn_runtime_new() and pirn_go(), and fn's own
  *           -EDEADLK  called inside a task, a poll, a waker or a hook
+ *           -ENOMEM   a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_run(pirn_fiber_fn *fn, void *arg);
 
@@ -309,6 +338,7 @@ typedef struct pirn_runtime_info {
     /* Where their number is from: "option", "environment", "affinity",
      * "cgroup v2", "cgroup v1"; "" without a pool. */
     const char *workers_source;
+    const char *pool;    /* "stealable", "computational"; "" without one */
     uint64_t injected;   /* tasks in the queue that all workers share, now */
     uint64_t steals;     /* by its workers */
     uint64_t rescues;    /* of workers that did not move */

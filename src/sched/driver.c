@@ -46,9 +46,9 @@ static void tell_driver(struct pirn_runtime *rt)
     /* The descriptor would wake the parent's driver. */
     if (pirn__home_is_forked(&rt->home))
         return;
-    /* acq_rel [runtime.sleeping]: release publishes what the caller wants seen
-     * to the driver's next swap; of several wakers one writes. */
-    if (pirn__swap(&rt->sleeping, PIRN__DRIVER_TOLD, acq_rel) !=
+    /* release [runtime.sleeping]: publishes what the caller wants seen to the
+     * driver's next swap; of several wakers one writes. */
+    if (pirn__swap(&rt->sleeping, PIRN__DRIVER_TOLD, release) !=
         PIRN__DRIVER_ASLEEP)
         return;
     /* relaxed: a statistic. */
@@ -216,9 +216,9 @@ static bool announce_sleep(struct pirn_runtime *rt)
 
 static void end_sleep(struct pirn_runtime *rt)
 {
-    /* acq_rel [runtime.sleeping]: sees what a wake that ends here was for; a
+    /* acquire [runtime.sleeping]: sees what a wake that ends here was for; a
      * plain store would read from none. */
-    pirn__swap(&rt->sleeping, PIRN__DRIVER_AWAKE, acq_rel);
+    pirn__swap(&rt->sleeping, PIRN__DRIVER_AWAKE, acquire);
 }
 
 static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "sched/runtime_test.h"
+#include "engine/pool_fixture.h"
 
 /* Counts sleeps, and what must not be. */
 struct sentry {
@@ -232,4 +232,160 @@ TEST(hooks_are_silent_about_refused_spawns)
     EXPECT_EQ(0, gazette.spawn_count);
     EXPECT_EQ(0, gazette.end_count);
     pirn_runtime_unref(rt);
+}
+
+/* Who is told after the runtime has ended. */
+struct epilogue {
+    tally calls;
+    struct hog hog;
+};
+
+static void note_worker(void *arg, uint32_t worker)
+{
+    struct epilogue *epilogue = arg;
+
+    (void)worker;
+    tally_up(&epilogue->calls);
+}
+
+static void note_task(void *arg, const pirn_task_event *event)
+{
+    struct epilogue *epilogue = arg;
+
+    (void)event;
+    tally_up(&epilogue->calls);
+}
+
+static void note_failure(void *arg, const pirn_failure *failure)
+{
+    struct epilogue *epilogue = arg;
+
+    (void)failure;
+    tally_up(&epilogue->calls);
+}
+
+static int hold_and_fail(void *arg)
+{
+    (void)hog_hold(arg);
+    return -EIO;
+}
+
+static void drive_until_over(void *arg, size_t index)
+{
+    pirn_runtime *rt = arg;
+    pirn_join_op join;
+    pirn_task *task = go_task(rt, wait_for_ever, NULL);
+
+    (void)index;
+    pirn_join_init(&join, task);
+    EXPECT_EQ(PIRN_ESHUTDOWN, pirn_block_on(rt, &join.future, PIRN_NEVER));
+    pirn_task_unref(task);
+}
+
+static void end_before_the_hog(uint32_t workers)
+{
+    struct epilogue epilogue = {.calls = {0}};
+    struct meter meter;
+    struct crew crew = {.count = 0};
+    pirn_runtime *rt;
+    uint64_t calls;
+
+    meter_init(&meter);
+    REQUIRE(pirn_runtime_new(
+                &(pirn_runtime_options){.workers = workers,
+                                        .alloc = &meter.alloc,
+                                        .on_thread_start = note_worker,
+                                        .on_thread_stop = note_worker,
+                                        .on_park = note_worker,
+                                        .on_unpark = note_worker,
+                                        .on_task_spawn = note_task,
+                                        .on_task_end = note_task,
+                                        .hook_arg = &epilogue,
+                                        .on_failure = note_failure,
+                                        .on_failure_arg = &epilogue},
+                &rt) == 0);
+    go(rt, hold_and_fail, &epilogue.hog);
+    if (workers == 0)
+        crew_start(&crew, 1, drive_until_over, rt);
+    wait_for_tally(&epilogue.hog.holding, 1);
+    spawn_probe(rt, step_never, NULL, NULL);
+    EXPECT_EQ(-ETIMEDOUT, pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL));
+    calls = tally_of(&epilogue.calls);
+    EXPECT_GE(calls, 1);
+    pirn_runtime_unref(rt);
+    tally_up(&epilogue.hog.let_go);
+    crew_join(&crew);
+    if (workers > 0)
+        wait_for_tally(&meter.dones, 1);
+    EXPECT_EQ(calls, tally_of(&epilogue.calls));
+}
+
+/* Goal: no hook is called once shutdown has returned, also not by a thread that
+ * comes back later, whose task then fails, and who drops what it has left.
+ * Method: a task that holds its worker, or the driver, beyond the deadline. */
+TEST(hooks_are_silent_after_shutdown)
+{
+    end_before_the_hog(1);
+    end_before_the_hog(2);
+    end_before_the_hog(0);
+}
+
+/* A hook that is under way when the end comes. */
+struct slow_hook {
+    struct pirn__hook_gate gates[PIRN__HOOK_GATES];
+    struct pirn__hooks hooks;
+    tally entered;
+    tally let_go;
+    tally left;
+};
+
+static void leave_late(void *arg, uint32_t worker)
+{
+    struct slow_hook *slow = arg;
+
+    (void)worker;
+    tally_up(&slow->entered);
+    wait_for_tally(&slow->let_go, 1);
+    tally_up(&slow->left);
+}
+
+static void call_slow_hook(void *arg, size_t index)
+{
+    struct slow_hook *slow = arg;
+
+    (void)index;
+    pirn__hooks_tell(&slow->hooks, slow->hooks.on_park, 0);
+}
+
+static void let_slow_hook_go(void *arg, size_t index)
+{
+    struct slow_hook *slow = arg;
+
+    (void)index;
+    tally_up(&slow->let_go);
+}
+
+/* Goal: the end of the hooks waits for a call that is under way, up to its
+ * deadline, and there is no further call.
+ * Method: end them while a hook waits, until an expired deadline; call another;
+ * then without a deadline, while a thread lets the first one go. */
+TEST(hook_under_way_is_waited_for)
+{
+    static struct slow_hook slow;
+    const pirn_runtime_options options = {.on_park = leave_late,
+                                          .hook_arg = &slow};
+    struct crew caller, helper;
+
+    pirn__hooks_init(&slow.hooks, slow.gates, &options);
+    crew_start(&caller, 1, call_slow_hook, &slow);
+    wait_for_tally(&slow.entered, 1);
+    pirn__hooks_end(&slow.hooks, PIRN_EXPIRED);
+    EXPECT_EQ(0, tally_of(&slow.left));
+    call_slow_hook(&slow, 0);
+    EXPECT_EQ(1, tally_of(&slow.entered));
+    crew_start(&helper, 1, let_slow_hook_go, &slow);
+    pirn__hooks_end(&slow.hooks, PIRN_NEVER);
+    EXPECT_EQ(1, tally_of(&slow.left));
+    crew_join(&caller);
+    crew_join(&helper);
 }

@@ -65,6 +65,17 @@ static int take_seat(struct pirn_runtime *rt,
     return 0;
 }
 
+static size_t take_turns(struct pirn_runtime *rt, pirn_deadline until)
+{
+    size_t polls = 0;
+
+    do {
+        polls += pirn__driver_turn(rt, PIRN_EXPIRED);
+    } while (pirn__driver_has_ready(rt) && !pirn_deadline_expired(until) &&
+             pirn__runtime_phase(rt) == PIRN__PHASE_OPEN);
+    return polls;
+}
+
 int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
 {
     const struct pirn__seat_request request = {.bind = true,
@@ -82,11 +93,14 @@ int pirn_runtime_turn(pirn_runtime *rt, pirn_deadline until)
         rc = take_seat(rt, &request, &outer);
     if (rc < 0)
         return rc;
-    do {
-        polls += pirn__driver_turn(rt, PIRN_EXPIRED);
-    } while (pirn__driver_has_ready(rt) && !pirn_deadline_expired(until) &&
-             pirn__runtime_phase(rt) == PIRN__PHASE_OPEN);
+    /* It may have ended while we waited for the seat. */
+    if (pirn__runtime_phase(rt) != PIRN__PHASE_OPEN)
+        rc = PIRN_ESHUTDOWN;
+    else
+        polls = take_turns(rt, until);
     leave_seat(rt, outer);
+    if (rc < 0)
+        return rc;
     return polls > INT_MAX ? INT_MAX : (int)polls;
 }
 

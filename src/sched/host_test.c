@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "sched/runtime.h"
 #include "sched/runtime_test.h"
+#include "sys/sys.h"
 
 static bool is_readable(pirn_runtime *rt)
 {
@@ -258,11 +259,12 @@ TEST(host_has_nothing_to_watch_after_the_end)
     pirn_sleep_op op;
 
     EXPECT_EQ(0, pirn_runtime_clock_pause(rt));
-    pirn_sleep_init(&op, pirn_after_us(1));
+    pirn_sleep_init(&op, pirn_after_ms(3600 * 1000));
     EXPECT_EQ(0, pirn_spawn(&op.future, sizeof op,
                             &(pirn_spawn_options){.runtime = rt}, NULL));
     turn(rt);
-    EXPECT_EQ(0, pirn_runtime_clock_advance(rt, 1000000));
+    EXPECT_EQ(0, pirn_runtime_clock_advance(rt, UINT64_C(7200) * 1000 * 1000 *
+                                                    1000));
     EXPECT_EQ(0, pirn_runtime_next_deadline(rt).ns);
     EXPECT_EQ(0, pirn_runtime_shutdown(rt, PIRN_NEVER, NULL));
     EXPECT_EQ(PIRN_NEVER.ns, pirn_runtime_next_deadline(rt).ns);
@@ -573,6 +575,64 @@ TEST(host_waiting_thread_leaves_a_bound_runtime_alone)
     crew_join(&joiner);
     EXPECT_EQ(0, meeting.rc);
     runtime_end(meeting.rt);
+}
+
+static pirn_runtime *doomed; /* this thread's first wait ends it */
+static pthread_t doomsday_thread;
+static int shutdown_rc;
+
+/* The wait for the seat: by its end the runtime has ended. */
+static int end_runtime_and_wait(uint32_t *word, uint32_t expected,
+                                pirn_deadline deadline)
+{
+    pirn_runtime *rt;
+
+    if (!pthread_equal(pthread_self(), doomsday_thread) || doomed == NULL)
+        return pirn__sys_linux.futex_wait(word, expected, deadline);
+    rt = doomed;
+    doomed = NULL;
+    shutdown_rc = pirn_runtime_shutdown(rt, PIRN_NEVER, NULL);
+    return 0;
+}
+
+static bool is_driven_by_a_waiter(pirn_runtime *rt)
+{
+    bool is;
+
+    pirn__lock(&rt->seat.lock);
+    is = rt->seat.state == PIRN__SEAT_WAITER;
+    pirn__unlock(&rt->seat.lock);
+    return is;
+}
+
+/* Goal: a turn that had to wait for the seat, and finds that the runtime has
+ * ended meanwhile, says so.
+ * Method: a plain thread drives while it joins; in the wait for it to get up the
+ * runtime is shut down. */
+TEST(host_turn_after_the_end_of_the_wait_for_the_seat)
+{
+    static struct pirn__sys table;
+    struct meeting meeting;
+    struct crew joiner;
+
+    meeting_init(&meeting);
+    table = pirn__sys_linux;
+    table.futex_wait = end_runtime_and_wait;
+    doomsday_thread = pthread_self();
+    pirn__sys = &table;
+    meeting.task = go_task(meeting.rt, hear_bell, &meeting.bell);
+    crew_start(&joiner, 1, join_task, &meeting);
+    while (!is_driven_by_a_waiter(meeting.rt))
+        sched_yield();
+    wait_for_tally(&meeting.bell.waiting, 1);
+    doomed = meeting.rt;
+    EXPECT_EQ(PIRN_ESHUTDOWN, pirn_runtime_turn(meeting.rt, PIRN_EXPIRED));
+    EXPECT_PTR_EQ(NULL, doomed);
+    EXPECT_EQ(0, shutdown_rc);
+    crew_join(&joiner);
+    pirn__sys = &pirn__sys_linux;
+    EXPECT_EQ(-ECANCELED, meeting.rc);
+    pirn_runtime_unref(meeting.rt);
 }
 
 /* Entering. */

@@ -3,11 +3,17 @@
 #include "sched/idle.h"
 
 #include "base/assert.h"
+#include "task/state.h"
 
 enum {
     IDLE_SLEEPER = PIRN__IDLE_SLEEPER,
-    IDLE_SEARCHERS = IDLE_SLEEPER - 1,
+    IDLE_NAPPER = PIRN__IDLE_NAPPER,
+    IDLE_SEARCHERS = IDLE_NAPPER - 1,
 };
+
+_Static_assert(PIRN__HOME_LIMIT < IDLE_NAPPER &&
+                   PIRN__HOME_LIMIT < IDLE_SLEEPER / IDLE_NAPPER,
+               "each count has room for all workers and one wake");
 
 bool pirn__idle_start_search(struct pirn__idle *idle, uint32_t workers)
 {
@@ -16,16 +22,16 @@ bool pirn__idle_start_search(struct pirn__idle *idle, uint32_t workers)
 
     if (2 * (word & IDLE_SEARCHERS) >= workers)
         return false;
-    /* seq_cst [idle.word]: a waker that sees us counts on our search, which
-     * comes after this. */
-    pirn__add(&idle->word, 1, seq_cst);
+    /* relaxed: a waker that sees us counts on the look that ends our search,
+     * when we stop or enter a sleep or a nap. */
+    pirn__add(&idle->word, 1, relaxed);
     return true;
 }
 
 bool pirn__idle_stop_search(struct pirn__idle *idle)
 {
-    /* seq_cst [idle.word]: as above; work that becomes visible after this needs
-     * a wake of its own. */
+    /* seq_cst [idle.word]: before the last one's look at the queues; against a
+     * waker that pushes and then sees us here. */
     uint32_t before = pirn__sub(&idle->word, 1, seq_cst);
 
     PIRN_ASSERT((before & IDLE_SEARCHERS) > 0);
@@ -48,9 +54,38 @@ bool pirn__idle_leave_sleep(struct pirn__idle *idle)
     return before < 2 * IDLE_SLEEPER;
 }
 
+bool pirn__idle_enter_nap(struct pirn__idle *idle, uint32_t workers,
+                          bool searching)
+{
+    /* relaxed: a guess that the swap below confirms. */
+    uint32_t word = pirn__load(&idle->word, relaxed);
+    uint32_t next;
+
+    /* Ends: each failure means that another thread changed the word. */
+    do {
+        uint32_t away = word / IDLE_SLEEPER +
+                        word % IDLE_SLEEPER / IDLE_NAPPER;
+
+        if (away + 1 >= workers)
+            return false;
+        next = word + IDLE_NAPPER - (searching ? 1 : 0);
+        /* seq_cst [idle.word]: before the look at what ends a nap; against a
+         * waker that pushes such and then looks here. */
+    } while (!pirn__cas_weak(&idle->word, &word, next, seq_cst, relaxed));
+    return true;
+}
+
+void pirn__idle_leave_nap(struct pirn__idle *idle)
+{
+    /* relaxed: a waker that still counts on us only wakes once too often. */
+    uint32_t before = pirn__sub(&idle->word, IDLE_NAPPER, relaxed);
+
+    PIRN_ASSERT((before & (IDLE_SLEEPER - 1)) >= IDLE_NAPPER);
+}
+
 /* Count a wake that is under way as a searcher, unless there is one already or
- * fewer than `sleeping` sleep. */
-static bool claim(struct pirn__idle *idle, uint32_t sleeping)
+ * nobody to be woken: the word is less than `least`. */
+static bool claim(struct pirn__idle *idle, uint32_t least)
 {
     /* seq_cst [idle.word]: after the work became visible; against a sleeper
      * that enters and then looks at the queues. */
@@ -58,19 +93,20 @@ static bool claim(struct pirn__idle *idle, uint32_t sleeping)
 
     /* Ends: each failure means that another thread changed the word. */
     do {
-        if (word < sleeping * IDLE_SLEEPER || (word & IDLE_SEARCHERS) != 0)
+        if (word < least || (word & IDLE_SEARCHERS) != 0)
             return false;
-        /* seq_cst [idle.word]: of several wakers one wakes. */
-    } while (!pirn__cas_weak(&idle->word, &word, word + 1, seq_cst, relaxed));
+        /* relaxed: of several wakers one wakes; whoever is woken sees why by
+         * the wake descriptor. */
+    } while (!pirn__cas_weak(&idle->word, &word, word + 1, relaxed, relaxed));
     return true;
 }
 
 bool pirn__idle_claim_wake(struct pirn__idle *idle)
 {
-    return claim(idle, 1);
+    return claim(idle, IDLE_SLEEPER);
 }
 
-bool pirn__idle_claim_nap(struct pirn__idle *idle)
+bool pirn__idle_claim_any(struct pirn__idle *idle)
 {
-    return claim(idle, 0);
+    return claim(idle, IDLE_NAPPER);
 }

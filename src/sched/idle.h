@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sched/idle.h - who sleeps, who searches, and when to wake another.
+/* src/sched/idle.h - who sleeps, who naps, who searches, and when to wake another.
  *
- * One word counts the workers that sleep in the wait set and those that search
- * for work.  Whoever makes work visible wakes a sleeper only if nobody searches:
- * a searcher will find it, and the last searcher to find something wakes the
- * next.  So one wake is under way at a time, never a broadcast.
+ * One word counts the workers that sleep in the wait set, those that nap there
+ * for a moment (nap.h), and those that search for work.  Whoever makes work
+ * visible wakes a sleeper only if nobody searches: a searcher will find it, and
+ * the last searcher to find something wakes the next.  So one wake is under way
+ * at a time, never a broadcast.
  *
  * No wake is lost:
  *   the waker    makes the work visible (seq_cst), then looks at the word
  *   the sleeper  enters the word (seq_cst), then looks at all queues again, and
  *                only then sleeps
+ *   who naps     enters the word (seq_cst), then looks at what ends a nap
  * and a wake that was claimed counts as a searcher from then on, until whoever
  * harvests the wake descriptor has searched.
  */
@@ -18,11 +20,11 @@
 
 #include "base/atomic.h"
 
-enum { PIRN__IDLE_SLEEPER = 1 << 16 };
+/* The word's fields, from the top: sleepers, nappers, searchers. */
+enum { PIRN__IDLE_NAPPER = 1 << 10, PIRN__IDLE_SLEEPER = 1 << 20 };
 
 struct pirn__idle {
-    PIRN_ATOMIC(uint32_t) word PIRN_CACHE_ALIGNED; /* sleeping << 16 |
-                                                      searching */
+    PIRN_ATOMIC(uint32_t) word PIRN_CACHE_ALIGNED;
 };
 
 /* Become a searcher, unless half of `workers` search already. */
@@ -39,12 +41,20 @@ void pirn__idle_enter_sleep(struct pirn__idle *idle, bool searching);
 /* Awake again; true if nobody sleeps any more. */
 bool pirn__idle_leave_sleep(struct pirn__idle *idle);
 
+/* Nap, unless all of `workers` but the caller sleep or nap, so that somebody must
+ * be there to be woken: false.  `searching` is as for a sleep.  The caller now
+ * looks at what ends a nap. */
+bool pirn__idle_enter_nap(struct pirn__idle *idle, uint32_t workers,
+                          bool searching);
+
+void pirn__idle_leave_nap(struct pirn__idle *idle);
+
 /* After work became visible: true for the one who has to wake a sleeper; the
  * wake counts as a searcher. */
 bool pirn__idle_claim_wake(struct pirn__idle *idle);
-/* The same where somebody naps, though nobody may sleep.  One wake at a time in
- * this case too: two would be harvested as one. */
-bool pirn__idle_claim_nap(struct pirn__idle *idle);
+
+/* The same for work for which also a nap ends. */
+bool pirn__idle_claim_any(struct pirn__idle *idle);
 
 /* How many sleep.  After work became visible 0 means that nobody needs to be
  * woken; else it is a hint. */

@@ -67,7 +67,47 @@ TEST(idle_sleep_ends_the_search)
     EXPECT(pirn__idle_claim_wake(&idle));
 }
 
-/* Goal: the two counts do not run into each other.
+/* Goal: one may nap while somebody else neither naps nor sleeps; its search ends
+ * in the same step.
+ * Method: pools of 1 to 3. */
+TEST(idle_nap_needs_one_who_stays)
+{
+    struct pirn__idle idle = {{0}};
+
+    EXPECT(!pirn__idle_enter_nap(&idle, 1, false));
+    EXPECT(pirn__idle_start_search(&idle, 2));
+    EXPECT(pirn__idle_enter_nap(&idle, 2, true));
+    EXPECT(!pirn__idle_enter_nap(&idle, 2, false));
+    EXPECT(pirn__idle_enter_nap(&idle, 3, false));
+    pirn__idle_leave_nap(&idle);
+    pirn__idle_enter_sleep(&idle, false);
+    EXPECT(!pirn__idle_enter_nap(&idle, 3, false));
+    (void)pirn__idle_leave_sleep(&idle);
+    pirn__idle_leave_nap(&idle);
+    EXPECT(pirn__idle_start_search(&idle, 1));
+}
+
+/* Goal: who naps is no sleeper, and is woken only for what ends a nap.
+ * Method: both claims, with one who naps and then with a sleeper besides. */
+TEST(idle_nap_ends_only_for_some_work)
+{
+    struct pirn__idle idle = {{0}};
+
+    EXPECT(!pirn__idle_claim_any(&idle));
+    EXPECT(pirn__idle_enter_nap(&idle, 3, false));
+    EXPECT_EQ(0, pirn__idle_sleepers(&idle));
+    EXPECT(!pirn__idle_claim_wake(&idle));
+    EXPECT(pirn__idle_claim_any(&idle));
+    EXPECT(!pirn__idle_claim_any(&idle));
+    EXPECT(pirn__idle_stop_search(&idle));
+    pirn__idle_enter_sleep(&idle, false);
+    EXPECT(pirn__idle_claim_wake(&idle));
+    EXPECT(pirn__idle_stop_search(&idle));
+    EXPECT(pirn__idle_claim_any(&idle));
+    EXPECT(pirn__idle_stop_search(&idle));
+}
+
+/* Goal: the counts do not run into each other.
  * Method: the most workers that a pool may have, all asleep, then all awake. */
 TEST(idle_counts_all_workers)
 {
@@ -84,6 +124,13 @@ TEST(idle_counts_all_workers)
     for (int i = 1; i < MOST / 2; i++)
         EXPECT(pirn__idle_start_search(&idle, MOST));
     EXPECT(!pirn__idle_start_search(&idle, MOST));
+    for (int i = 1; i < MOST; i++)
+        EXPECT(pirn__idle_enter_nap(&idle, MOST, false));
+    EXPECT(!pirn__idle_enter_nap(&idle, MOST, false));
+    EXPECT_EQ(0, pirn__idle_sleepers(&idle));
+    for (int i = 1; i < MOST; i++)
+        pirn__idle_leave_nap(&idle);
+    EXPECT_EQ(MOST / 2, pirn__load(&idle.word, relaxed));
 }
 
 static void stop_without_search(void *arg)

@@ -35,6 +35,22 @@ void pirn__injection_push_all(struct pirn__injection *injection,
     pirn__unlock(&injection->lock);
 }
 
+pirn_slink *pirn__injection_pop(struct pirn__injection *injection)
+{
+    pirn_slink *link;
+
+    /* relaxed: a hint that saves the lock; a push that it misses is found by
+     * the look before the next sleep. */
+    if (pirn__load(&injection->length, relaxed) == 0)
+        return NULL;
+    pirn__lock(&injection->lock);
+    link = pirn__queue_pop(&injection->queue);
+    if (link != NULL)
+        set_length(injection, length_locked(injection) - 1);
+    pirn__unlock(&injection->lock);
+    return link;
+}
+
 static void take_all(struct pirn__injection *injection,
                      struct pirn__queue *out, uint64_t *length)
 {

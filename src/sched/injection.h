@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sched/injection.h - an unbounded queue of many threads: the one that all
- * workers share, for spawns from other threads; and one for each worker, for what
- * overflows its ring.
+ * workers share, for spawns from other threads; one for each worker, for what
+ * overflows its ring; in a computational pool, all that a worker has.
  *
  * A FIFO under a four-byte lock.  Workers take batches, so that the lock is
  * taken once or twice for many tasks.  To find the end of a batch its links must
@@ -25,6 +25,9 @@ struct pirn__injection {
 void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link);
 void pirn__injection_push_all(struct pirn__injection *injection,
                               struct pirn__queue *queue, uint64_t count);
+
+/* Take the oldest, or NULL. */
+pirn_slink *pirn__injection_pop(struct pirn__injection *injection);
 
 /* Move up to `limit` to the end of `out`; how many.  Meanwhile others may find
  * less than there is, so whoever sees something left afterwards looks at who

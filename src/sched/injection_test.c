@@ -78,6 +78,26 @@ TEST(injection_take_appends)
     EXPECT_PTR_EQ(NULL, pirn__queue_pop(&queue));
 }
 
+/* Goal: one by one they come out as in batches, and the length follows.
+ * Method: three, popped until there are none, with a batch in between. */
+TEST(injection_pop_takes_the_oldest)
+{
+    struct pirn__injection injection = {.queue = {0}};
+    struct parcel parcels[4];
+
+    EXPECT_PTR_EQ(NULL, pirn__injection_pop(&injection));
+    for (uint64_t i = 0; i < 4; i++) {
+        parcels[i].number = i;
+        pirn__injection_push(&injection, &parcels[i].link);
+    }
+    EXPECT_PTR_EQ(&parcels[0].link, pirn__injection_pop(&injection));
+    EXPECT_EQ(3, pirn__injection_len(&injection));
+    expect_take(&injection, 2, 1, 2);
+    EXPECT_PTR_EQ(&parcels[3].link, pirn__injection_pop(&injection));
+    EXPECT_EQ(0, pirn__injection_len(&injection));
+    EXPECT_PTR_EQ(NULL, pirn__injection_pop(&injection));
+}
+
 enum { SENDERS = 3 };
 
 struct post {

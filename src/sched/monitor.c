@@ -24,8 +24,9 @@ void pirn__monitor_arm(struct pirn__pool *pool)
      * other. */
     if (pirn__load(&pool->monitor_armed, seq_cst) != 0)
         return;
-    /* seq_cst [monitor.armed]: of several workers one arms it. */
-    if (pirn__swap(&pool->monitor_armed, 1, seq_cst) != 0)
+    /* relaxed: of several workers one arms it; the alarm's lock orders that
+     * after its event. */
+    if (pirn__swap(&pool->monitor_armed, 1, relaxed) != 0)
         return;
     pirn__alarm_arm(&pool->monitor,
                     (pirn_deadline){pirn__sys->clock_ns() + MONITOR_PERIOD_NS});
@@ -94,5 +95,5 @@ void pirn__monitor_event(struct pirn__alarm *alarm)
     if (running)
         pirn__monitor_arm(pool);
     if (rescued > 0)
-        pirn__pool_wake_one(pool);
+        pirn__pool_wake_any(pool);
 }

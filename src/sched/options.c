@@ -51,6 +51,8 @@ static const char *wrong_option(const pirn_runtime_options *given)
     if (given->workers != PIRN_WORKERS_AUTO &&
         given->workers > PIRN__HOME_LIMIT)
         return "workers";
+    if ((unsigned)given->pool > PIRN_POOL_COMPUTATIONAL)
+        return "pool";
     if (!is_worker_name(given->worker_name))
         return "worker_name";
     if (!is_in(given->worker_stack_size_bytes, OPTIONS_WORKER_STACK_SIZE_MIN,
@@ -112,6 +114,23 @@ static uint64_t or_variable(const char **wrong, uint64_t value, uint64_t unset,
     return value;
 }
 
+/* The same for the kind of the pool, of a runtime that has one. */
+static void pool_or_variable(const char **wrong, pirn_runtime_options *set)
+{
+    static const char *const kinds[] = {
+        [PIRN_POOL_STEALABLE] = "stealable",
+        [PIRN_POOL_COMPUTATIONAL] = "computational",
+    };
+    uint32_t kind = PIRN_POOL_STEALABLE;
+
+    if (set->workers == 0 || set->pool != PIRN_POOL_STEALABLE)
+        return;
+    if (pirn__environment_word("PIRN_POOL", kinds, 2, &kind) < 0 &&
+        *wrong == NULL)
+        *wrong = "PIRN_POOL";
+    set->pool = (enum pirn_pool_kind)kind;
+}
+
 /* The name of a variable that is wrong, or NULL. */
 static const char *apply_environment(pirn_runtime_options *set)
 {
@@ -124,6 +143,7 @@ static const char *apply_environment(pirn_runtime_options *set)
         &wrong, set->blocking_threads, 0, VARIABLE_BLOCKING_THREADS);
     set->workers = (uint32_t)or_variable(&wrong, set->workers,
                                          PIRN_WORKERS_AUTO, VARIABLE_WORKERS);
+    pool_or_variable(&wrong, set);
     set->seed = or_variable(&wrong, set->seed, 0, VARIABLE_SEED);
     set->shared_interval = (uint32_t)or_variable(&wrong, set->shared_interval, 0,
                                                  VARIABLE_SHARED_INTERVAL);
@@ -172,10 +192,14 @@ int pirn__options_resolve(const pirn_runtime_options *given,
 {
     static const pirn_runtime_options defaults;
     const char *wrong;
+    bool was_auto;
 
     if (given == NULL)
         given = &defaults;
     *out = (struct pirn__options){.set = *given};
+    if (given->workers == 0 && given->pool == PIRN_POOL_COMPUTATIONAL)
+        out->set.workers = PIRN_WORKERS_AUTO;
+    was_auto = out->set.workers == PIRN_WORKERS_AUTO;
     wrong = wrong_option(given);
     if (wrong == NULL)
         wrong = apply_environment(&out->set);
@@ -183,8 +207,7 @@ int pirn__options_resolve(const pirn_runtime_options *given,
         *field = wrong;
     if (wrong != NULL)
         return -EINVAL;
-    out->workers_source =
-        resolve_workers(&out->set, given->workers == PIRN_WORKERS_AUTO);
+    out->workers_source = resolve_workers(&out->set, was_auto);
     apply_defaults(&out->set);
     return 0;
 }

@@ -18,7 +18,7 @@
 static const char *const variables[] = {
     "PIRN_STACK_SIZE", "PIRN_BLOCKING_THREADS", "PIRN_WORKERS",
     "PIRN_SEED",       "PIRN_SHARED_INTERVAL",  "PIRN_EVENT_INTERVAL",
-    "PIRN_LIFO",       "PIRN_HISTOGRAMS",
+    "PIRN_LIFO",       "PIRN_HISTOGRAMS",       "PIRN_POOL",
 };
 
 static void clear_environment(void)
@@ -89,6 +89,10 @@ TEST(options_out_of_range_are_named)
     ACCEPTED(.workers = PIRN_WORKERS_AUTO);
     REFUSED("workers", .workers = 513);
     REFUSED("workers", .workers = UINT32_MAX);
+    ACCEPTED(.pool = PIRN_POOL_COMPUTATIONAL);
+    ACCEPTED(.workers = 2, .pool = PIRN_POOL_STEALABLE);
+    REFUSED("pool", .workers = 2, .pool = (enum pirn_pool_kind)2);
+    REFUSED("pool", .pool = (enum pirn_pool_kind)-1);
     REFUSED("worker_name", .worker_name = "");
     ACCEPTED(.worker_name = "x");
     ACCEPTED(.worker_name = "eleven-char");
@@ -118,7 +122,8 @@ TEST(options_wrong_variable_is_named)
         {"PIRN_SHARED_INTERVAL", "0"},   {"PIRN_SHARED_INTERVAL", "1000001"},
         {"PIRN_EVENT_INTERVAL", "0"},    {"PIRN_EVENT_INTERVAL", "1 "},
         {"PIRN_LIFO", "2"},              {"PIRN_LIFO", "off"},
-        {"PIRN_HISTOGRAMS", "yes"},
+        {"PIRN_HISTOGRAMS", "yes"},      {"PIRN_POOL", "1"},
+        {"PIRN_POOL", "Stealable"},      {"PIRN_POOL", "computational "},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -148,6 +153,7 @@ TEST(options_have_their_defaults)
     EXPECT_EQ(128, set.event_interval);
     EXPECT(!set.lifo_off);
     EXPECT(!set.histograms);
+    EXPECT_EQ(PIRN_POOL_STEALABLE, set.pool);
     EXPECT_STR_EQ("option",
                   resolved_source(&(pirn_runtime_options){.workers = 3}, &set));
     EXPECT_EQ(3, set.workers);
@@ -164,6 +170,7 @@ static void set_all_variables(void)
     set_variable("PIRN_EVENT_INTERVAL", "13");
     set_variable("PIRN_LIFO", "0");
     set_variable("PIRN_HISTOGRAMS", "1");
+    set_variable("PIRN_POOL", "computational");
 }
 
 /* Goal: variables replace what was left at its default; without PIRN_WORKERS_AUTO
@@ -187,8 +194,10 @@ TEST(options_variables_replace_defaults)
     EXPECT_EQ(13, set.event_interval);
     EXPECT(set.lifo_off);
     EXPECT(set.histograms);
+    EXPECT_EQ(PIRN_POOL_COMPUTATIONAL, set.pool);
     EXPECT_STR_EQ("", resolved_source(NULL, &set));
     EXPECT_EQ(0, set.workers);
+    EXPECT_EQ(PIRN_POOL_STEALABLE, set.pool);
     set_variable("PIRN_LIFO", "1");
     set_variable("PIRN_HISTOGRAMS", "0");
     (void)resolved_source(NULL, &set);
@@ -211,6 +220,7 @@ TEST(options_choice_beats_the_environment)
         .event_interval = 5,
         .lifo_off = true,
         .histograms = true,
+        .pool = PIRN_POOL_COMPUTATIONAL,
     };
     pirn_runtime_options set;
 
@@ -227,6 +237,7 @@ TEST(options_choice_beats_the_environment)
     EXPECT_EQ(5, set.event_interval);
     EXPECT(set.lifo_off);
     EXPECT(set.histograms);
+    EXPECT_EQ(PIRN_POOL_COMPUTATIONAL, set.pool);
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         set_variable(variables[i], "nonsense");
     expect_accepted(&chosen);
@@ -271,6 +282,45 @@ TEST(options_source_of_the_workers_is_shown)
         }
         runtime_end(rt);
     }
+    clear_environment();
+}
+
+/* Goal: a computational pool has a worker for each processor unless told
+ * otherwise, and a runtime without workers gets none by a variable.
+ * Method: what is made, with the pool by option and by variable. */
+TEST(options_pool_and_its_workers)
+{
+    static const struct {
+        pirn_runtime_options options;
+        const char *variable;
+        const char *pool;
+        uint32_t workers; /* 0: as the variable PIRN_WORKERS says */
+    } cases[] = {
+        {{.pool = PIRN_POOL_COMPUTATIONAL}, "", "computational", 0},
+        {{.pool = PIRN_POOL_COMPUTATIONAL, .workers = 2}, "stealable",
+         "computational", 2},
+        {{.workers = PIRN_WORKERS_AUTO}, "computational", "computational", 0},
+        {{.workers = 2}, "stealable", "stealable", 2},
+        {{.workers = 2}, "", "stealable", 2},
+    };
+
+    clear_environment();
+    set_variable("PIRN_WORKERS", "3");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pirn_runtime_info info;
+        pirn_runtime *rt;
+
+        set_variable("PIRN_POOL", cases[i].variable);
+        REQUIRE(pirn_runtime_new(&cases[i].options, &rt) == 0);
+        pirn_runtime_get_info(rt, &info);
+        EXPECT_STR_EQ(cases[i].pool, info.pool);
+        EXPECT_EQ(cases[i].workers == 0 ? 3 : cases[i].workers, info.workers);
+        EXPECT_STR_EQ(cases[i].workers == 0 ? "environment" : "option",
+                      info.workers_source);
+        runtime_end(rt);
+    }
+    set_variable("PIRN_POOL", "nonsense");
+    expect_accepted(NULL);
     clear_environment();
 }
 

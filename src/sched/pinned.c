@@ -6,11 +6,13 @@
 
 #include "sched/runtime.h"
 #include "sys/sys.h"
+#include "task/task.h"
 
 static int own_fd(const struct pirn__worker *worker)
 {
-    /* acquire [worker.own_fd]: the descriptor is there. */
-    return pirn__load(&worker->own_fd, acquire);
+    /* relaxed: the number is all there is.  A waker has found that the worker
+     * sleeps by name, before which it was stored. */
+    return pirn__load(&worker->own_fd, relaxed);
 }
 
 bool pirn__pinned_has(const struct pirn__worker *worker)
@@ -18,18 +20,27 @@ bool pirn__pinned_has(const struct pirn__worker *worker)
     return own_fd(worker) >= 0;
 }
 
-int pirn__pinned_prepare(struct pirn__worker *worker)
+int pirn__pinned_name(struct pirn__worker *worker)
 {
-    int rc = 0;
+    int rc;
 
     if (pirn__pinned_has(worker))
         return 0;
     rc = pirn__sys->eventfd();
     if (rc < 0)
         return rc;
-    /* release [worker.own_fd]: pairs with own_fd(). */
-    pirn__store(&worker->own_fd, rc, release);
+    /* relaxed: as in own_fd(). */
+    pirn__store(&worker->own_fd, rc, relaxed);
     return 0;
+}
+
+int pirn__pinned_prepare(struct pirn__worker *worker)
+{
+    int rc = pirn__pinned_name(worker);
+
+    if (rc == 0)
+        worker->keeps_thread = true;
+    return rc;
 }
 
 void pirn__pinned_wake(struct pirn__worker *worker)
@@ -38,9 +49,8 @@ void pirn__pinned_wake(struct pirn__worker *worker)
      * it sleeps and then looks at its inbox. */
     if (pirn__load(&worker->named_sleep, seq_cst) == 0)
         return;
-    /* acq_rel: release [worker.named] and acquire [worker.named]: of several
-     * wakers one writes. */
-    if (pirn__swap(&worker->named_sleep, 0, acq_rel) != 0)
+    /* relaxed: of several wakers one writes. */
+    if (pirn__swap(&worker->named_sleep, 0, relaxed) != 0)
         (void)pirn__sys->eventfd_signal(own_fd(worker));
 }
 
@@ -61,6 +71,23 @@ bool pirn__pinned_has_some(struct pirn__worker *worker)
 {
     return !pirn__queue_empty(&worker->pinned_ready) ||
            pirn__inbox_has_some(&worker->pinned);
+}
+
+void pirn__pinned_take_deferred(struct pirn__worker *worker,
+                                struct pirn__queue *taken)
+{
+    struct pirn__queue deferred = {0};
+    pirn_slink *link;
+
+    pirn__inbox_take(&worker->deferred, &deferred);
+    while ((link = pirn__queue_pop(&deferred)) != NULL) {
+        struct pirn__task *task = pirn__task_of_link(link);
+
+        if (pirn__state_is_pinned(pirn__task_state(task)))
+            pirn__pinned_push(worker, link);
+        else
+            pirn__queue_push(taken, link);
+    }
 }
 
 void pirn__pinned_nudge(struct pirn__pool *pool)

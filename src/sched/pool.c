@@ -122,6 +122,15 @@ void pirn__pool_close_alarms(struct pirn__pool *pool)
     pirn__alarm_close(pool->rt->home.reactor, &pool->reaper->alarm);
 }
 
+static int prepare_workers(struct pirn__pool *pool)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < pool->count && rc == 0; i++)
+        rc = pool->tasks->prepare(pool->workers[i]);
+    return rc;
+}
+
 int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
                    struct pirn__pool **out)
 {
@@ -136,7 +145,9 @@ int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
         return -ENOMEM;
     memset(pool, 0, pool_size(workers));
     pool->rt = rt;
-    pool->tasks = &pirn__stealable_ops;
+    pool->tasks = rt->pool_kind == PIRN_POOL_COMPUTATIONAL
+                      ? &pirn__computational_ops
+                      : &pirn__stealable_ops;
     pool->count = workers;
     pool->lifo_off = rt->lifo_off;
     rc = pirn__alarm_open(rt->home.reactor, &pool->monitor,
@@ -148,7 +159,9 @@ int pirn__pool_new(struct pirn_runtime *rt, uint32_t workers,
         if (rc < 0)
             goto fail_workers;
     }
-    rc = worker_new(pool, 0, &pool->reaper);
+    rc = prepare_workers(pool);
+    if (rc == 0)
+        rc = worker_new(pool, 0, &pool->reaper);
     if (rc < 0)
         goto fail_workers;
     *out = pool;
@@ -186,12 +199,16 @@ static void thread_ended(struct pirn__pool *pool)
     pirn__home_unref(home);
 }
 
+/* `arg`: the record of this thread, which names the worker. */
 static void worker_thread(void *arg)
 {
-    struct pirn__worker *worker = arg;
+    struct pirn__local *local = arg;
+    struct pirn__worker *worker = local->worker;
     struct pirn__pool *pool = worker->pool;
     const struct pirn_runtime *rt = pool->rt;
 
+    local->worker = NULL;
+    pirn__local_adopt(local);
     pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_start, worker->index);
     pirn__worker_run(worker);
     pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_stop, worker->index);
@@ -202,9 +219,13 @@ int pirn__pool_start_thread(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
     const struct pirn_runtime *rt = pool->rt;
+    struct pirn__local *local = pirn__local_new();
     char name[PIRN__WORKER_NAME_SIZE + 4];
     int rc;
 
+    if (local == NULL)
+        return -ENOMEM;
+    local->worker = worker;
     snprintf(name, sizeof name, "%s-%u", rt->worker_name,
              worker->index % 1000);
     /* The thread keeps the memory, also when it never comes back. */
@@ -212,8 +233,9 @@ int pirn__pool_start_thread(struct pirn__worker *worker)
     /* relaxed: published by the start of the thread. */
     pirn__add(&pool->running, 1, relaxed);
     rc = pirn__sys->thread_start(name, rt->worker_stack_size_bytes,
-                                 worker_thread, worker);
+                                 worker_thread, local);
     if (rc < 0) {
+        pirn__local_disown(local);
         /* relaxed: the thread was never there. */
         pirn__sub(&pool->running, 1, relaxed);
         pirn__home_unref(&pool->rt->home);
@@ -260,10 +282,8 @@ int pirn__pool_start(struct pirn__pool *pool)
 
 static void wake_all(struct pirn__pool *pool)
 {
-    for (uint32_t i = 0; i < pool->count; i++) {
-        if (pirn__pinned_has(pool->workers[i]))
-            pirn__pinned_wake(pool->workers[i]);
-    }
+    for (uint32_t i = 0; i < pool->count; i++)
+        pirn__pinned_wake(pool->workers[i]);
     /* Each one that wakes passes the wake on; see worker.c. */
     pirn__reactor_wake(pool->rt->home.reactor);
 }
@@ -296,12 +316,12 @@ bool pirn__pool_wait_stopped(struct pirn__pool *pool, pirn_deadline deadline)
     }
 }
 
-/* The reaper is a core without a thread: run by us, it steals from the stuck
- * ones, whose slots and inboxes are rescued before. */
+/* The reaper is a core without a thread: run by us, it takes what the others
+ * have, which is made reachable before. */
 void pirn__pool_drain_stuck(struct pirn__pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++)
-        (void)pool->tasks->rescue(pool->workers[i]);
+        (void)pool->tasks->reclaim(pool->workers[i]);
     pirn__worker_run(pool->reaper);
 }
 
@@ -336,9 +356,8 @@ void pirn__pool_wake(struct pirn__home *home)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
-    /* acq_rel [runtime.nudge]: whoever waits for the end sees what has ended,
-     * or is woken. */
-    pirn__add(&rt->nudge, 1, acq_rel);
+    /* relaxed: what has ended has done so under a lock; see drain_pool(). */
+    pirn__add(&rt->nudge, 1, relaxed);
     pirn__sys->futex_wake(&rt->nudge.v_, INT32_MAX);
 }
 

@@ -220,6 +220,7 @@ static int spawn_meeting(void *arg)
  * Method: tasks that wait for each other without giving their workers back. */
 TEST(pool_idle_workers_come_to_help)
 {
+    NEEDS_STEALING();
     for (uint32_t workers = 2; workers <= 4; workers++) {
         struct meeting meeting = {.wanted = workers};
         pirn_runtime *rt = pool_new(workers);

@@ -87,9 +87,9 @@ pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
             return NULL;
         /* While a thief copies, only `real` moves. */
         next = pack(steal == real ? real + 1 : steal, real + 1);
-        /* acq_rel [ring.head]: acquire against a thief's claim; release lets
-         * the thief that claims next see that we have left the slot. */
-        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, relaxed))
+        /* release [ring.head]: a thief that sees this head sees a tail that is
+         * not older, or it would count tasks that are not there. */
+        if (pirn__cas_weak(&ring->head, &head, next, release, relaxed))
             return get(ring, real);
     }
 }
@@ -103,9 +103,9 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
     uint64_t next = pack(first + PIRN__RING_SIZE / 2,
                          first + PIRN__RING_SIZE / 2);
 
-    /* acq_rel [ring.head]: as in pop, for the half at once; it fails if
-     * a thief is at work, who makes room. */
-    if (!pirn__cas(&ring->head, &head, next, acq_rel, relaxed))
+    /* release [ring.head]: as in pop, for the half at once; it fails if a thief
+     * is at work, who makes room. */
+    if (!pirn__cas(&ring->head, &head, next, release, relaxed))
         return false;
     for (uint32_t i = 0; i < PIRN__RING_SIZE / 2; i++)
         pirn__queue_push(out, get(ring, first + i));
@@ -115,14 +115,14 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
 /* Claim half of what is there: *first and the count; 0: nothing to have. */
 static uint32_t claim(struct pirn__ring *ring, uint32_t *first, uint32_t room)
 {
-    /* acquire [ring.head]: before the tail, so that the tail is not older. */
-    uint64_t head = pirn__load(&ring->head, acquire);
-
+    /* Ends: the swap fails only when another thread has moved the head. */
     for (;;) {
+        /* acquire [ring.head]: before the tail, so that the tail is not
+         * older. */
+        uint64_t head = pirn__load(&ring->head, acquire);
         uint32_t real = real_of(head);
         /* acquire [ring.tail]: sees the tasks that were pushed. */
         uint32_t count = pirn__load(&ring->tail, acquire) - real;
-        uint64_t next;
 
         if (steal_of(head) != real)
             return 0; /* another thief is copying */
@@ -131,10 +131,10 @@ static uint32_t claim(struct pirn__ring *ring, uint32_t *first, uint32_t room)
             count = room;
         if (count == 0)
             return 0;
-        next = pack(real, real + count);
-        /* acq_rel [ring.head]: the range is ours; the owner's pops before it
-         * are seen. */
-        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, acquire)) {
+        /* relaxed: the tail has shown the tasks, and what we do with them is
+         * published when the claim is released. */
+        if (pirn__cas_weak(&ring->head, &head, pack(real, real + count),
+                           relaxed, relaxed)) {
             *first = real;
             return count;
         }
@@ -151,9 +151,9 @@ static void release_claim(struct pirn__ring *ring)
     for (;;) {
         uint64_t next = pack(real_of(head), real_of(head));
 
-        /* acq_rel [ring.head]: release orders our reads of the slots before the
-         * owner's next use of them. */
-        if (pirn__cas_weak(&ring->head, &head, next, acq_rel, relaxed))
+        /* release [ring.head]: our reads of the slots come before the owner's
+         * next use of them. */
+        if (pirn__cas_weak(&ring->head, &head, next, release, relaxed))
             return;
     }
 }
@@ -206,9 +206,10 @@ uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out)
 
 uint32_t pirn__ring_len(const struct pirn__ring *ring)
 {
-    /* seq_cst [ring.head]: after the caller has said that it sleeps. */
-    uint64_t head = pirn__load(&ring->head, seq_cst);
-    /* seq_cst [ring.tail]: the same. */
+    /* acquire [ring.head]: before the tail, so that the tail is not older; one
+     * that is itself too old only makes the ring look fuller. */
+    uint64_t head = pirn__load(&ring->head, acquire);
+    /* seq_cst [ring.tail]: after the caller has said that it sleeps. */
     uint32_t tail = pirn__load(&ring->tail, seq_cst);
 
     return tail - real_of(head);

@@ -8,7 +8,7 @@
 
 #include "engine/explore.h"
 
-enum { ITEMS = 6 };
+enum { ITEMS = 7 };
 
 struct item {
     pirn_slink link;
@@ -157,6 +157,18 @@ MODEL(ring_thief_that_was_overtaken, .preemptions = 4)
     end(3);
 }
 
+/* Goal: a thief counts no task that is not there, however fast the owner fills
+ * the ring and empties half of it. */
+MODEL(ring_thief_that_has_not_seen_the_pushes, .preemptions = 3)
+{
+    begin();
+    explore_thread(steal, &loot[0]);
+    for (int i = 0; i < 4; i++)
+        push(i);
+    push_over(4);
+    end(5);
+}
+
 /* Two at once. */
 static void push_batch(int first)
 {
@@ -216,9 +228,84 @@ MODEL(ring_thief_fills_slots_that_are_being_robbed, .preemptions = 4,
         pirn_cell_write(&items[i].value, i + 1);
         EXPLORE_CHECK(pirn__ring_push(&loot[0], &items[i].link));
     }
-    push(4);
-    push(5);
+    for (int i = 4; i < 7; i++)
+        push(i);
     explore_thread(rob_the_thief, NULL);
     steal(&loot[0]);
-    end(6);
+    end(7);
+}
+
+/* As the monitor empties the ring of a worker that may be about to go on. */
+static void take_all(void *arg)
+{
+    struct pirn__queue taken = {0};
+    pirn_slink *link;
+
+    (void)arg;
+    (void)pirn__ring_take(&ring, &taken);
+    while ((link = pirn__queue_pop(&taken)) != NULL)
+        run(link);
+}
+
+/* Goal: who takes the whole ring and its owner share it. */
+MODEL(ring_taken_whole_against_its_owner, .preemptions = 3, .stale = 3)
+{
+    begin();
+    push(0);
+    push(1);
+    explore_thread(take_all, NULL);
+    push_two_pop_two(NULL);
+    end(4);
+}
+
+/* Who looks from outside, as a statistic does. */
+static void look_at_the_length(void *arg)
+{
+    EXPLORE_CHECK(pirn__ring_len(arg) <= PIRN__RING_SIZE);
+}
+
+/* Goal: a length that is out of date is still one that was possible, for a ring
+ * that is filled by pushes and for one that is filled by a theft. */
+MODEL(ring_length_from_outside, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin();
+    explore_thread(look_at_the_length, &ring);
+    explore_thread(look_at_the_length, &loot[0]);
+    for (int i = 0; i < 3; i++)
+        push(i);
+    steal(&loot[0]);
+    end(3);
+}
+
+/* The word in which a worker says that it goes to sleep. */
+static PIRN_ATOMIC(uint32_t) asleep;
+static PIRN_ATOMIC(int) found;
+
+static void fall_asleep(void *arg)
+{
+    (void)arg;
+    pirn__add(&asleep, 1, seq_cst);
+    if (pirn__ring_len(&ring) > 0)
+        pirn__add(&found, 1, relaxed);
+}
+
+static void look_who_sleeps(void)
+{
+    if (pirn__load(&asleep, seq_cst) != 0)
+        pirn__add(&found, 1, relaxed);
+}
+
+/* Goal: one that pushes and then looks who sleeps, and one that goes to sleep
+ * and then looks at the ring, do not miss each other. */
+MODEL(ring_push_against_who_falls_asleep, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin();
+    explore_thread(fall_asleep, NULL);
+    if (explore_choose(2) == 0)
+        push(0);
+    else
+        push_batch(0);
+    look_who_sleeps();
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&found, relaxed) > 0);
 }

@@ -45,22 +45,18 @@ static void print_failure(const pirn_failure *failure)
 static void runtime_failed(struct pirn__home *home, const pirn_failure *failure)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
-    struct pirn__local *local = pirn__local();
+    struct pirn__gate *gate;
 
     /* relaxed: a statistic. */
     pirn__add(&rt->failures, 1, relaxed);
-    /* The program may have put away what the hook needs. */
-    if (pirn__runtime_phase(rt) == PIRN__PHASE_DONE)
+    gate = pirn__hooks_enter(&rt->hooks);
+    if (gate == NULL)
         return;
-    if (rt->on_failure == NULL) {
+    if (rt->on_failure != NULL)
+        rt->on_failure(rt->on_failure_arg, failure);
+    else
         print_failure(failure);
-        return;
-    }
-    if (local != NULL)
-        pirn__no_suspend_begin(local);
-    rt->on_failure(rt->on_failure_arg, failure);
-    if (local != NULL)
-        pirn__no_suspend_end(local);
+    pirn__hooks_leave(gate);
 }
 
 static const struct pirn__home_ops home_ops = {
@@ -119,6 +115,7 @@ static void fill_workers(struct pirn_runtime *rt,
     rt->event_interval = options->event_interval;
     rt->until_inbox = (int32_t)options->shared_interval;
     rt->lifo_off = options->lifo_off;
+    rt->pool_kind = options->pool;
 }
 
 static void fill_runtime(struct pirn_runtime *rt,
@@ -129,7 +126,7 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->overflow_report = options->overflow_report;
     rt->on_failure = options->on_failure;
     rt->on_failure_arg = options->on_failure_arg;
-    pirn__hooks_init(&rt->hooks, options);
+    pirn__hooks_init(&rt->hooks, rt->hook_gates, options);
     fill_workers(rt, options);
     rt->seed = options->seed != 0 ? options->seed : pirn__sys->random();
     rt->turn.home = &rt->home;
@@ -201,7 +198,7 @@ fail_memory:
 int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
 {
     struct pirn__options resolved;
-    struct pirn_runtime *rt;
+    struct pirn_runtime *rt = NULL;
     int rc;
 
     if (out == NULL)
@@ -286,6 +283,7 @@ static uint64_t read_counter(const pirn__counter *counter)
 static void add_pool_info(struct pirn__pool *pool, pirn_runtime_info *out)
 {
     out->workers = pool->count;
+    out->pool = pool->tasks->name;
     out->injected = pirn__injection_len(&pool->injection);
     for (uint32_t i = 0; i < pool->count; i++) {
         struct pirn__worker *worker = pool->workers[i];
@@ -299,6 +297,17 @@ static void add_pool_info(struct pirn__pool *pool, pirn_runtime_info *out)
         out->rescues += read_counter(&counters->rescues);
         out->timers += pirn__timers_count(&worker->timers);
     }
+}
+
+/* Tasks in all its queues but the inbox. */
+static uint32_t count_queued(const struct pirn__worker *worker)
+{
+    uint64_t count =
+        pirn__ring_len(&worker->ring) + pirn__injection_len(&worker->spill);
+
+    for (uint32_t i = 0; i < PIRN__CLASSES; i++)
+        count += pirn__injection_len(&worker->slot[i]);
+    return (uint32_t)count;
 }
 
 int pirn_runtime_get_worker(pirn_runtime *rt, uint32_t index,
@@ -321,8 +330,7 @@ int pirn_runtime_get_worker(pirn_runtime *rt, uint32_t index,
         .lifo_runs = read_counter(&counters->lifo_runs),
         .yields = read_counter(&counters->yields),
         .rescues = read_counter(&counters->rescues),
-        .queued = pirn__ring_len(&worker->ring) +
-                  (uint32_t)pirn__injection_len(&worker->spill),
+        .queued = count_queued(worker),
         .inbox = read_counter(&worker->inbox_len),
     };
     return 0;
@@ -357,6 +365,7 @@ void pirn_runtime_get_info(pirn_runtime *rt, pirn_runtime_info *out)
     out->backend = "epoll";
     out->guards = "";
     out->workers_source = rt->workers_source;
+    out->pool = "";
     if (rt->pool != NULL)
         add_pool_info(rt->pool, out);
     if (stacks_ops != NULL)

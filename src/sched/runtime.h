@@ -70,8 +70,10 @@ struct pirn_runtime {
     struct pirn__group group; /* the root: owner of every task without another */
     struct pirn__timers timers; /* without a pool */
     struct pirn__pool *pool;    /* constant; NULL: the host drives */
+    enum pirn_pool_kind pool_kind; /* constant */
     uint64_t seed;              /* constant */
     struct pirn__hooks hooks;
+    struct pirn__hook_gate hook_gates[PIRN__HOOK_GATES];
     char worker_name[PIRN__WORKER_NAME_SIZE]; /* constant, as all up to here */
     const char *workers_source;
     size_t worker_stack_size_bytes; /* 0: the system's default */

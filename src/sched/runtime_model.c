@@ -565,7 +565,7 @@ static void let_it_go(void *arg)
 
 /* Goal: a driver that comes back around the deadline, or in the middle of being
  * given up, and the shutdown: one of the two finishes, once. */
-MODEL(runtime_driver_that_comes_back_around_the_deadline, .preemptions = 2,
+MODEL(runtime_driver_that_comes_back_around_the_deadline, .preemptions = 3,
       .stale = 1, .spurious = -1)
 {
     int rc;
@@ -625,5 +625,57 @@ MODEL(runtime_driver_that_was_given_up_finishes, .preemptions = 4, .stale = 2,
     explore_join();
     EXPLORE_CHECK(ends(&conditions[0]) == 1);
     EXPLORE_CHECK(pirn__load(&stuck_drops, relaxed) == 1);
+    pirn_runtime_unref(rt);
+}
+
+static PIRN_ATOMIC(uint32_t) is_stuck;
+static PIRN_ATOMIC(int) given_up;
+
+static enum pirn_poll stuck_task_poll(pirn_future *self, pirn_cx *cx)
+{
+    pirn__store(&is_stuck, 1, release);
+    pirn__sys->futex_wake(&is_stuck.v_, 1);
+    return stuck_poll(self, cx);
+}
+
+static enum pirn_poll bystander_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    EXPLORE_CHECK(pirn__load(&given_up, relaxed) == 0);
+    return PIRN_PENDING;
+}
+
+static void spawn_with(const pirn_future_ops *ops)
+{
+    const pirn_spawn_options options = {.runtime = rt};
+    pirn_future future = {ops};
+
+    EXPLORE_CHECK(pirn_spawn(&future, sizeof future, &options, NULL) == 0);
+}
+
+/* Goal: a driver that was given up in the middle of a turn polls nobody when it
+ * comes back. */
+MODEL(runtime_driver_that_was_given_up_polls_nobody, .preemptions = 2,
+      .stale = 1, .spurious = -1)
+{
+    static const pirn_future_ops stuck = {.poll = stuck_task_poll,
+                                          .drop = stuck_drop};
+    static const pirn_future_ops bystander = {.poll = bystander_poll,
+                                              .drop = stuck_drop};
+
+    begin();
+    spawn_with(&stuck);
+    spawn_with(&bystander);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(block_on_until_the_end, &conditions[0]);
+    while (pirn__load(&is_stuck, acquire) == 0)
+        (void)pirn__sys->futex_wait(&is_stuck.v_, 0, PIRN_NEVER);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL) ==
+                  -ETIMEDOUT);
+    pirn__store(&given_up, 1, relaxed);
+    let_it_go(NULL);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&stuck_drops, relaxed) == 2);
     pirn_runtime_unref(rt);
 }

@@ -11,7 +11,7 @@
  *   abort      every member is queued with ABORTED and only dropped; fibers are
  *              quarantined
  *   release    jobs, timers, descriptors: their waiters belong to others now
- *   publish    the report, and with it DONE
+ *   publish    the report, and with it DONE; no hook is called any more
  *
  * Only the first caller does this; later ones wait for DONE.  The one that does
  * it needs the driver's seat.  A host call that sits there sees the phase and
@@ -34,6 +34,11 @@
 #include "task/task.h"
 
 enum { SHUTDOWN_GRACE_NS = 50 * 1000 * 1000 };
+
+static pirn_deadline after_grace(void)
+{
+    return (pirn_deadline){pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+}
 
 static void set_phase(struct pirn_runtime *rt, enum pirn__phase phase)
 {
@@ -202,8 +207,10 @@ static void shut_timers(struct pirn_runtime *rt)
         pirn__timers_shutdown(&rt->pool->workers[i]->timers);
 }
 
-/* Returns how many live. */
-static uint64_t count_tasks(struct pirn_runtime *rt, pirn_report *report)
+/* All that were ever spawned.  One that lives and does not run waits for a thread
+ * that does not come back: a pinned one, or what a driver has left; it has been
+ * told to abort and will only be dropped. */
+static void count_tasks(struct pirn_runtime *rt, pirn_report *report)
 {
     struct pirn__group_counts counts = pirn__root_read(rt);
 
@@ -214,7 +221,10 @@ static uint64_t count_tasks(struct pirn_runtime *rt, pirn_report *report)
     report->aborted = counts.aborted;
     /* relaxed: a statistic; only the seat adds. */
     report->quarantined = pirn__load(&rt->quarantined, relaxed);
-    return counts.live;
+    /* Some that ran when they were counted may have ended since. */
+    if (report->still_running > counts.live)
+        report->still_running = counts.live;
+    report->aborted += counts.live - report->still_running;
 }
 
 /* Everything after the last task. */
@@ -229,10 +239,11 @@ static void release(struct pirn_runtime *rt, pirn_report *report)
     else
         pirn__reactor_shutdown(rt->home.reactor);
     pirn__runtime_end_stacks(rt);
-    (void)count_tasks(rt, report);
+    count_tasks(rt, report);
     pirn__slabs_flush(&rt->slabs, &rt->cache);
     if (pirn__slabs_retire(&rt->slabs))
         pirn__home_unref(&rt->home);
+    pirn__hooks_end(&rt->hooks, after_grace());
     set_phase(rt, PIRN__PHASE_DONE);
 }
 
@@ -300,13 +311,11 @@ static void mark_if_running(struct pirn__task *task, void *arg)
 static void abandon(struct pirn_runtime *rt)
 {
     pirn_report *report = &rt->report;
-    uint64_t live;
     pirn_link *link;
 
     note_names(rt, report);
     pirn__root_visit(rt, mark_if_running, report);
-    live = count_tasks(rt, report);
-    report->aborted += live > 0 ? live - report->still_running : 0;
+    count_tasks(rt, report);
     for (link = rt->home.participants.next_; link != &rt->home.participants;
          link = link->next_) {
         struct pirn__participant *participant =
@@ -314,6 +323,7 @@ static void abandon(struct pirn_runtime *rt)
 
         participant->ops->report(participant, report);
     }
+    pirn__hooks_end(&rt->hooks, after_grace());
     set_phase(rt, PIRN__PHASE_ABANDONED);
 }
 
@@ -339,7 +349,7 @@ static void run_down(struct pirn_runtime *rt, pirn_deadline deadline)
 
     /* A driver that merely sleeps needs a moment to get up, however short the
      * deadline. */
-    pirn_deadline moment = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+    pirn_deadline moment = after_grace();
 
     if (sit_down(rt, deadline.ns < moment.ns ? moment : deadline) < 0) {
         abandon(rt);
@@ -365,11 +375,11 @@ static bool drain_pool(struct pirn_runtime *rt, pirn_deadline deadline)
 {
     /* An expired deadline still lets what was cancelled run. */
     if (deadline.ns == 0)
-        deadline.ns = pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS;
+        deadline = after_grace();
     for (;;) {
-        /* acquire [runtime.nudge]: read before the look, so that an end in
-         * between makes the wait return at once. */
-        uint32_t nudge = pirn__load(&rt->nudge, acquire);
+        /* relaxed: the looks below are under locks, as is the end of what they
+         * find alive; so its nudge comes after this, and ends the wait. */
+        uint32_t nudge = pirn__load(&rt->nudge, relaxed);
 
         if (is_drained(rt))
             return true;
@@ -392,12 +402,12 @@ static void count_if_idle(struct pirn__task *task, void *arg)
  * back; so the wait has an end of its own. */
 static void reap(struct pirn_runtime *rt)
 {
-    pirn_deadline end = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+    pirn_deadline end = after_grace();
 
     for (;;) {
         pirn_deadline soon = {pirn__sys->clock_ns() + 1000000};
-        /* acquire [runtime.nudge]: as in drain_pool(). */
-        uint32_t nudge = pirn__load(&rt->nudge, acquire);
+        /* relaxed: a nudge only shortens the pause. */
+        uint32_t nudge = pirn__load(&rt->nudge, relaxed);
         uint64_t idle = 0;
 
         pirn__pool_drain_stuck(rt->pool);
@@ -412,7 +422,7 @@ static void reap(struct pirn_runtime *rt)
  * that is on a worker that does not come back is left. */
 static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
 {
-    pirn_deadline grace = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+    pirn_deadline grace = after_grace();
 
     /* They may be polled this very moment, so only their names are noted. */
     note_names(rt, report);
@@ -428,7 +438,7 @@ static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
  * waker does, and does not come back. */
 static bool stop_pool(struct pirn_runtime *rt, pirn_deadline deadline)
 {
-    pirn_deadline moment = {pirn__sys->clock_ns() + SHUTDOWN_GRACE_NS};
+    pirn_deadline moment = after_grace();
 
     pirn__pool_stop(rt->pool);
     return pirn__pool_wait_stopped(rt->pool, deadline.ns > moment.ns ? deadline
@@ -474,19 +484,18 @@ static bool begin(struct pirn_runtime *rt)
     return first;
 }
 
-int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
-                          pirn_report *report)
+static int may_shut_down(const struct pirn_runtime *rt,
+                         const struct pirn__local *local)
 {
-    struct pirn__local *local = pirn__local();
-
-    if (rt == NULL)
-        return -EINVAL;
-    if (local == NULL)
-        return -ENOMEM;
     if (local->turn != NULL || local->no_suspend > 0)
         return -EDEADLK;
-    if (rt->home.fork_generation != pirn__fork_generation())
-        return PIRN_EFORKED;
+    return rt->home.fork_generation == pirn__fork_generation() ? 0
+                                                               : PIRN_EFORKED;
+}
+
+static int shut_down(pirn_runtime *rt, pirn_deadline deadline,
+                     pirn_report *report)
+{
     pirn__home_ref(&rt->home);
     if (begin(rt)) {
         close_and_cancel(rt);
@@ -503,4 +512,20 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
 
     pirn__home_unref(&rt->home);
     return in_time ? 0 : -ETIMEDOUT;
+}
+
+int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
+                          pirn_report *report)
+{
+    struct pirn__local spare;
+    int rc;
+
+    if (rt == NULL)
+        return -EINVAL;
+    /* An end must be possible without memory. */
+    rc = may_shut_down(rt, pirn__local_borrow(&spare));
+    if (rc == 0)
+        rc = shut_down(rt, deadline, report);
+    pirn__local_return(&spare);
+    return rc;
 }

@@ -27,6 +27,11 @@ static struct pirn__slab_cache *cache_here(struct pirn_runtime *rt)
     return local->worker != NULL ? &local->worker->cache : &rt->cache;
 }
 
+static bool is_priority(enum pirn_priority priority)
+{
+    return (unsigned)priority <= PIRN_PRIORITY_LOW;
+}
+
 /* A pinned task belongs to the worker that spawns it. */
 static int pin_here(struct pirn__pool *pool, struct pirn__task_plan *plan)
 {
@@ -58,6 +63,8 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     struct pirn__task *task;
     int rc = 0;
 
+    if (options != NULL && !is_priority(options->priority))
+        return -EINVAL;
     if (options != NULL && options->pinned && rt->pool != NULL)
         rc = pin_here(rt->pool, &plan);
     if (rc < 0)

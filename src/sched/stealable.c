@@ -134,8 +134,11 @@ static pirn_slink *open_inbox(struct pirn__worker *worker,
     if (take_inbox(owner, &taken) == 0)
         return NULL;
     first = pirn__queue_pop(&taken);
-    if (!pirn__queue_empty(&taken))
-        push_ring_all(worker, &taken);
+    if (pirn__queue_empty(&taken))
+        return first;
+    push_ring_all(worker, &taken);
+    /* Who went to sleep since we took them saw them nowhere. */
+    pirn__pool_wake_one(worker->pool);
     return first;
 }
 
@@ -199,20 +202,24 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
     return task_of(link);
 }
 
-/* Move at most `limit` of a queue to our own queues and return the first. */
+/* Move at most `limit` of a queue, and no more than there is room for, to our own
+ * and return the first.  What does not fit would lose its place in the order.
+ * *moved: there were others besides.  Who went to sleep while we had all in our
+ * hands saw neither those nor what we put back. */
 static pirn_slink *open_queue(struct pirn__worker *worker,
-                              struct pirn__injection *queue, uint64_t limit)
+                              struct pirn__injection *queue, uint64_t limit,
+                              bool *moved)
 {
+    uint64_t room = 1 + PIRN__RING_SIZE - pirn__ring_len(&worker->ring);
     struct pirn__queue taken = {0};
     pirn_slink *first;
 
-    if (pirn__injection_take(queue, &taken, limit) == 0)
+    if (pirn__injection_take(queue, &taken, room < limit ? room : limit) == 0)
         return NULL;
     first = pirn__queue_pop(&taken);
-    if (!pirn__queue_empty(&taken))
+    *moved = !pirn__queue_empty(&taken);
+    if (*moved)
         push_ring_all(worker, &taken);
-    if (pirn__injection_len(queue) > 0)
-        pirn__pool_wake_one(worker->pool);
     return first;
 }
 
@@ -221,15 +228,28 @@ static pirn_slink *open_injection(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
     uint64_t share = pirn__injection_len(&pool->injection) / pool->count + 1;
+    bool moved = false;
+    pirn_slink *link = open_queue(
+        worker, &pool->injection,
+        share < STEALABLE_BATCH ? share : STEALABLE_BATCH, &moved);
 
-    return open_queue(worker, &pool->injection,
-                      share < STEALABLE_BATCH ? share : STEALABLE_BATCH);
+    if (link != NULL && pirn__injection_len(&pool->injection) > 0)
+        pirn__pool_wake_any(pool);
+    else if (moved)
+        pirn__pool_wake_one(pool);
+    return link;
 }
 
 static pirn_slink *open_spill(struct pirn__worker *worker,
                               struct pirn__worker *owner)
 {
-    return open_queue(worker, &owner->spill, STEALABLE_BATCH);
+    bool moved = false;
+    pirn_slink *link =
+        open_queue(worker, &owner->spill, STEALABLE_BATCH, &moved);
+
+    if (moved || (link != NULL && pirn__injection_len(&owner->spill) > 0))
+        pirn__pool_wake_one(worker->pool);
+    return link;
 }
 
 /* The shared queue and our spill, turn about, so that neither waits for the
@@ -271,39 +291,33 @@ static struct pirn__task *stealable_steal(struct pirn__worker *worker)
     return task_of(link);
 }
 
-static bool stealable_has_some(struct pirn__worker *worker)
+static bool stealable_has_outside(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    if (pirn__injection_len(&pool->injection) > 0 ||
-        pirn__pinned_has_some(worker))
+    if (pirn__injection_len(&pool->injection) > 0)
         return true;
     for (uint32_t i = 0; i < pool->count; i++) {
-        struct pirn__worker *other = pool->workers[i];
-
-        if (pirn__ring_len(&other->ring) > 0 ||
-            pirn__injection_len(&other->spill) > 0 ||
-            pirn__inbox_has_some(&other->inbox))
+        if (pirn__inbox_has_some(&pool->workers[i]->inbox))
             return true;
     }
     return false;
 }
 
-/* What has yielded there; a pinned task stays with its worker. */
-static void take_deferred(struct pirn__worker *stuck, struct pirn__queue *taken)
+static bool stealable_has_some(struct pirn__worker *worker)
 {
-    struct pirn__queue deferred = {0};
-    pirn_slink *link;
+    struct pirn__pool *pool = worker->pool;
 
-    pirn__inbox_take(&stuck->deferred, &deferred);
-    while ((link = pirn__queue_pop(&deferred)) != NULL) {
-        struct pirn__task *task = pirn__task_of_link(link);
+    if (stealable_has_outside(worker) || pirn__pinned_has_some(worker))
+        return true;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        struct pirn__worker *other = pool->workers[i];
 
-        if (pirn__state_is_pinned(pirn__task_state(task)))
-            pirn__pinned_push(stuck, link);
-        else
-            pirn__queue_push(taken, link);
+        if (pirn__ring_len(&other->ring) > 0 ||
+            pirn__injection_len(&other->spill) > 0)
+            return true;
     }
+    return false;
 }
 
 static uint64_t stealable_rescue(struct pirn__worker *stuck)
@@ -316,7 +330,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     (void)take_inbox(stuck, &taken);
     if (link != NULL)
         pirn__queue_push(&taken, link);
-    take_deferred(stuck, &taken);
+    pirn__pinned_take_deferred(stuck, &taken);
     /* Thieves reach ring and spill, but where all others are busy there are
      * none. */
     (void)pirn__ring_take(&stuck->ring, &taken);
@@ -330,12 +344,21 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     return count;
 }
 
+static int stealable_prepare(struct pirn__worker *worker)
+{
+    (void)worker;
+    return 0;
+}
+
 const struct pirn__taskpool_ops pirn__stealable_ops = {
     .name = "stealable",
+    .prepare = stealable_prepare,
     .push = stealable_push,
     .pop = stealable_pop,
     .pop_shared = stealable_pop_shared,
     .steal = stealable_steal,
     .has_some = stealable_has_some,
+    .has_outside = stealable_has_outside,
     .rescue = stealable_rescue,
+    .reclaim = stealable_rescue,
 };

@@ -365,6 +365,96 @@ TEST(stealable_has_some_looks_everywhere)
     table_deinit(&table);
 }
 
+/* Goal: what came from outside is told from what workers have.
+ * Method: each queue alone. */
+TEST(stealable_has_outside_leaves_rings_alone)
+{
+    struct table table;
+    struct pirn__worker *napper;
+
+    table_init(&table, 2, 1);
+    napper = rig_worker(&table.rig, 1);
+    EXPECT(!ops->has_outside(napper));
+    push_ring(&table, 0, 0);
+    EXPECT(!ops->has_outside(napper));
+    EXPECT_EQ(0, pop(&table, 0));
+    pirn__injection_push(&rig_worker(&table.rig, 0)->spill,
+                         &table.tasks[0]->cell.link);
+    EXPECT(!ops->has_outside(napper));
+    EXPECT_EQ(0, pop_shared(&table, 0));
+    push_outside(&table, 0, PIRN__ORIGIN_SPAWN);
+    EXPECT(ops->has_outside(napper));
+    EXPECT_EQ(0, pop_shared(&table, 0));
+    push_outside(&table, 0, PIRN__ORIGIN_WAKE);
+    EXPECT(ops->has_outside(napper));
+    EXPECT_EQ(0, pop(&table, 0));
+    table_deinit(&table);
+}
+
+/* Goal: what waits in the spill keeps its order while the ring is full.
+ * Method: take of it as long as there is no room but for the one to run. */
+TEST(stealable_spill_of_a_full_ring_keeps_its_order)
+{
+    enum { IN_SPILL = 70 };
+    struct table table;
+    struct pirn__worker *worker;
+
+    table_init(&table, 1, PIRN__RING_SIZE + IN_SPILL);
+    worker = rig_worker(&table.rig, 0);
+    for (size_t i = 0; i < IN_SPILL; i++)
+        pirn__injection_push(&worker->spill, &table.tasks[i]->cell.link);
+    for (size_t i = IN_SPILL; i < table.count; i++)
+        push_ring(&table, 0, i);
+    for (int i = 0; i < IN_SPILL; i++)
+        EXPECT_EQ(i, pop_shared(&table, 0));
+    for (size_t i = IN_SPILL; i < table.count; i++)
+        EXPECT_EQ((int)i, pop(&table, 0));
+    EXPECT_EQ(0, count_of(&worker->counters.overflows));
+    table_deinit(&table);
+}
+
+/* Goal: who takes several for itself sees to it that a sleeper looks for the
+ * others; it does not end a nap, for they are its own now.
+ * Method: the word says that one sleeps or naps; open an inbox, the shared queue
+ * and a spill. */
+TEST(stealable_who_takes_several_wakes)
+{
+    struct table table;
+    struct pirn__worker *worker;
+    struct pirn__idle *idle;
+
+    table_init(&table, 2, 2);
+    worker = rig_worker(&table.rig, 0);
+    idle = &table.rig.pool->idle;
+    for (int source = 0; source < 6; source++) {
+        bool naps = source >= 3;
+
+        for (size_t i = 0; i < 2; i++) {
+            if (source % 3 == 0)
+                push_outside(&table, i, PIRN__ORIGIN_WAKE);
+            else if (source % 3 == 1)
+                push_outside(&table, i, PIRN__ORIGIN_SPAWN);
+            else
+                pirn__injection_push(&worker->spill,
+                                     &table.tasks[i]->cell.link);
+        }
+        if (naps)
+            EXPECT(pirn__idle_enter_nap(idle, 2, false));
+        else
+            pirn__idle_enter_sleep(idle, false);
+        EXPECT_EQ(0, source % 3 == 0 ? pop(&table, 0) : pop_shared(&table, 0));
+        if (naps)
+            pirn__idle_leave_nap(idle);
+        else
+            (void)pirn__idle_leave_sleep(idle);
+        /* The wake is the searcher. */
+        EXPECT_EQ(naps ? 0 : 1, pirn__load(&idle->word, relaxed));
+        pirn__init(&idle->word, 0);
+        EXPECT_EQ(1, pop(&table, 0));
+    }
+    table_deinit(&table);
+}
+
 /* Goal: whatever a stuck worker holds can be had by others afterwards.
  * Method: its slot, its inbox, what had yielded, its ring and its spill. */
 TEST(stealable_rescue_makes_all_reachable)

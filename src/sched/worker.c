@@ -12,12 +12,7 @@
  * wakes one thread for each event.  Whoever harvests the wake descriptor owns
  * that wake and searches; idle.h says why none is lost.
  *
- * Napping.  To wake a worker and to move tasks to it costs more than a few short
- * tasks are worth, above all to the one they are taken from.  How long tasks are
- * is known only afterwards: so a worker whose last hunt was not worth it does not
- * count as a sleeper for a moment, longer after each such hunt, and then looks
- * again by itself.  One worker at least is awake or can be woken meanwhile; what
- * comes from outside ends the nap.
+ * A worker whose searches bring little naps between them; see nap.h.
  */
 #include "sched/worker.h"
 
@@ -25,18 +20,11 @@
 
 #include "base/assert.h"
 #include "sched/histogram.h"
+#include "sched/nap.h"
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
 #include "task/task.h"
-
-/* What a hunt costs at least, and more for each task; how long naps are. */
-enum {
-    HUNT_COST_NS = 10 * 1000,
-    HUNT_TASK_COST_NS = 1000,
-    NAP_FIRST_NS = 64 * 1000,
-    NAP_LONGEST_NS = 4 * 1024 * 1000,
-};
 
 struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
 {
@@ -46,27 +34,26 @@ struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
     return worker != NULL && worker->pool == pool ? worker : NULL;
 }
 
-void pirn__pool_wake_one(struct pirn__pool *pool)
+/* The wake that was claimed. */
+static void send_wake(struct pirn__pool *pool)
 {
-    struct pirn__worker *self;
+    struct pirn__worker *self = pirn__worker_here(pool);
 
-    if (!pirn__idle_claim_wake(&pool->idle))
-        return;
-    self = pirn__worker_here(pool);
     if (self != NULL)
         pirn__count(&self->counters.wakes);
     pirn__reactor_wake(pool->rt->home.reactor);
 }
 
+void pirn__pool_wake_one(struct pirn__pool *pool)
+{
+    if (pool->tasks->steal != NULL && pirn__idle_claim_wake(&pool->idle))
+        send_wake(pool);
+}
+
 void pirn__pool_wake_any(struct pirn__pool *pool)
 {
-    pirn__pool_wake_one(pool);
-    /* relaxed: one that begins its nap at this moment ends it soon. */
-    if (pirn__load(&pool->napping, relaxed) == 0 ||
-        pirn__idle_sleepers(&pool->idle) > 0)
-        return;
-    if (pirn__idle_claim_nap(&pool->idle))
-        pirn__reactor_wake(pool->rt->home.reactor);
+    if (pool->tasks->steal != NULL && pirn__idle_claim_any(&pool->idle))
+        send_wake(pool);
 }
 
 static void set_state(struct pirn__worker *worker,
@@ -79,13 +66,33 @@ static void set_state(struct pirn__worker *worker,
 
 /* Running. */
 
+static bool may_share(const struct pirn__worker *worker)
+{
+    return !worker->searching && pirn__idle_sleepers(&worker->pool->idle) > 0;
+}
+
+/* Something else comes before the ring, and may take its time: a task that is
+ * alone there has not been announced. */
+static void share_lone(struct pirn__worker *worker)
+{
+    if (may_share(worker) && pirn__ring_len(&worker->ring) == 1)
+        pirn__pool_wake_one(worker->pool);
+}
+
+/* True if we run something else before the ring. */
+static bool has_sooner(struct pirn__worker *worker)
+{
+    /* relaxed: only we put something there. */
+    return pirn__load(&worker->lifo, relaxed) != NULL ||
+           (worker->keeps_thread && pirn__pinned_has_some(worker));
+}
+
 /* What events, timers and yields made ready comes in batches, so it is looked at
  * once, after the batch: one task we run ourselves, for more we want help. */
 static void share_batch(struct pirn__worker *worker)
 {
-    if (worker->searching || pirn__idle_sleepers(&worker->pool->idle) == 0)
-        return;
-    if (pirn__ring_len(&worker->ring) > 1)
+    if (may_share(worker) &&
+        pirn__ring_len(&worker->ring) > (has_sooner(worker) ? 0u : 1u))
         pirn__pool_wake_one(worker->pool);
 }
 
@@ -120,6 +127,19 @@ static void tell_shutdown(struct pirn__pool *pool)
         pool->rt->home.ops->wake(&pool->rt->home);
 }
 
+/* A task that has lost its worker waits for another one.  After a stop by force
+ * there is none, and it only has to be dropped: here. */
+static void leave_alone(struct pirn__pool *pool, struct pirn__task *task,
+                        enum pirn__wake wake)
+{
+    /* Ends: every task was aborted before the stop. */
+    while (wake == PIRN__WAKE_SUBMIT && pirn__pool_is_stopped(pool) &&
+           pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
+        wake = pirn__task_run(task, &pirn__local()->lone, NULL);
+    pirn__task_submit(task, wake);
+    tell_shutdown(pool);
+}
+
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
 static bool run_task(struct pirn__worker *worker, struct pirn__task *task,
@@ -134,8 +154,7 @@ static bool run_task(struct pirn__worker *worker, struct pirn__task *task,
     pirn__count(&worker->counters.polls);
     wake = poll_task(worker, task);
     if (local->worker != worker) {
-        pirn__task_submit(task, wake);
-        tell_shutdown(pool);
+        leave_alone(pool, task, wake);
         return false;
     }
     if (wake == PIRN__WAKE_SUBMIT)
@@ -151,7 +170,7 @@ int pirn__worker_hand_off(struct pirn__local *local)
     struct pirn__home *home = local->driving;
     int rc;
 
-    if (pirn__pinned_has(worker))
+    if (worker->keeps_thread)
         return -EPERM;
     local->lone = (struct pirn__turn){.home = home,
                                       .timers = home->timers,
@@ -192,12 +211,6 @@ static void fire_timers(struct pirn__worker *worker)
         pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
 }
 
-static void begin_hunt(struct pirn__worker *worker, uint32_t tasks)
-{
-    worker->hunt_ns = pirn__sys->clock_ns();
-    worker->hunt_tasks = tasks;
-}
-
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
  * The wake of a stop was not claimed, and is passed on at once: we may be about
  * to run a task that does not come back. */
@@ -215,7 +228,7 @@ static void take_wake(struct pirn__worker *worker)
         return;
     }
     worker->searching = true;
-    begin_hunt(worker, 0);
+    pirn__nap_begin_hunt(worker, 0);
 }
 
 /* Look for events without waiting. */
@@ -234,22 +247,32 @@ static void look_for_events(struct pirn__worker *worker)
     share_batch(worker);
 }
 
-/* Something to run was found: now the monitor has somebody to watch.  No longer
- * a searcher, and the last one sees to it that the next pair of hands comes. */
+/* No longer a searcher; the last one sees to it that the next pair of hands
+ * comes. */
+static void stop_search(struct pirn__worker *worker)
+{
+    const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+
+    if (!worker->searching)
+        return;
+    worker->searching = false;
+    if (!pirn__idle_stop_search(&worker->pool->idle))
+        return;
+    if (tasks->has_outside(worker))
+        pirn__pool_wake_any(worker->pool);
+    else if (tasks->has_some(worker))
+        pirn__pool_wake_one(worker->pool);
+}
+
+/* Something to run was found: now the monitor has somebody to
+ * watch. */
 static void found_work(struct pirn__worker *worker)
 {
     if (worker->rested)
         pirn__monitor_arm(worker->pool);
     worker->rested = false;
-    /* What we were woken for has come from outside. */
-    if (worker->hunt_tasks == 0)
-        worker->hunt_ns = 0;
-    if (!worker->searching)
-        return;
-    worker->searching = false;
-    if (pirn__idle_stop_search(&worker->pool->idle) &&
-        worker->pool->tasks->has_some(worker))
-        pirn__pool_wake_one(worker->pool);
+    pirn__nap_forget_wake(worker);
+    stop_search(worker);
 }
 
 static struct pirn__task *next_own(struct pirn__worker *worker)
@@ -261,7 +284,10 @@ static struct pirn__task *next_own(struct pirn__worker *worker)
     if (--worker->until_shared == 0) {
         worker->until_shared = worker->pool->rt->shared_interval;
         task = tasks->pop_shared(worker);
-        worker->lifo_runs = task != NULL ? 0 : worker->lifo_runs;
+        if (task != NULL) {
+            worker->lifo_runs = 0;
+            share_lone(worker);
+        }
     }
     if (--worker->until_events == 0) {
         worker->until_events = worker->pool->rt->event_interval;
@@ -276,19 +302,30 @@ static struct pirn__task *next_own(struct pirn__worker *worker)
     return task;
 }
 
+/* Become a searcher, unless there are enough.  One who sees something does in
+ * any case: it could not go to sleep, and would come back here until one of the
+ * others is scheduled. */
+static bool start_search(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    if (!worker->searching)
+        worker->searching = pirn__idle_start_search(&pool->idle, pool->count);
+    if (!worker->searching && pool->tasks->has_some(worker))
+        worker->searching = pirn__idle_start_search(&pool->idle, UINT32_MAX);
+    return worker->searching;
+}
+
 static struct pirn__task *search(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
     struct pirn__task *task;
 
-    if (!worker->searching) {
-        if (!pirn__idle_start_search(&pool->idle, pool->count))
-            return NULL;
-        worker->searching = true;
-    }
+    if (pool->tasks->steal == NULL || !start_search(worker))
+        return NULL;
     task = pool->tasks->steal(worker);
     if (task != NULL)
-        begin_hunt(worker, 1 + pirn__ring_len(&worker->ring));
+        pirn__nap_begin_hunt(worker, 1 + pirn__ring_len(&worker->ring));
     return task;
 }
 
@@ -315,46 +352,6 @@ static void wait_for_event(struct pirn__worker *worker)
                                 PIRN_NEVER);
 }
 
-/* How long to nap before the next hunt; 0: not at all. */
-static uint64_t plan_nap(struct pirn__worker *worker)
-{
-    uint64_t spent;
-
-    if (worker->hunt_ns == 0)
-        return 0;
-    spent = pirn__sys->clock_ns() - worker->hunt_ns;
-    worker->hunt_ns = 0;
-    if (spent > HUNT_COST_NS + worker->hunt_tasks * HUNT_TASK_COST_NS)
-        worker->nap_ns = 0;
-    else if (worker->nap_ns == 0)
-        worker->nap_ns = NAP_FIRST_NS;
-    else if (worker->nap_ns < NAP_LONGEST_NS)
-        worker->nap_ns *= 2;
-    return worker->nap_ns;
-}
-
-/* Nap, unless everybody else sleeps or naps, so that somebody must be there to
- * be woken; false. */
-static bool nap(struct pirn__worker *worker, bool searching, uint64_t nap_ns)
-{
-    struct pirn__pool *pool = worker->pool;
-    /* seq_cst [pool.napping]: of the last two one sees the other. */
-    uint32_t napping = pirn__add(&pool->napping, 1, seq_cst) + 1;
-    bool may = pirn__idle_sleepers(&pool->idle) + napping < pool->count;
-
-    if (may) {
-        if (searching)
-            (void)pirn__idle_stop_search(&pool->idle);
-        pirn__count(&worker->counters.parks);
-        (void)pirn__reactor_harvest(
-            pool->rt->home.reactor, &worker->harvest,
-            (pirn_deadline){pirn__sys->clock_ns() + nap_ns});
-    }
-    /* seq_cst [pool.napping]: as above. */
-    pirn__sub(&pool->napping, 1, seq_cst);
-    return may;
-}
-
 static void sleep_in_set(struct pirn__worker *worker, bool searching)
 {
     struct pirn__pool *pool = worker->pool;
@@ -375,19 +372,13 @@ static void sleep_by_name(struct pirn__worker *worker, bool searching)
                                     &worker->harvest, PIRN_EXPIRED);
 }
 
-/* A hook may take its time: nobody counts on our search meanwhile.  What comes
- * without a wake therefore is found by the look before the sleep. */
-static void tell_park(struct pirn__worker *worker)
+/* A hook may take its time: nobody counts on our search meanwhile. */
+static void tell_hook(struct pirn__worker *worker, pirn_worker_fn *hook)
 {
-    struct pirn__pool *pool = worker->pool;
-    const struct pirn__hooks *hooks = &pool->rt->hooks;
-
-    if (hooks->on_park == NULL)
+    if (hook == NULL)
         return;
-    if (worker->searching)
-        (void)pirn__idle_stop_search(&pool->idle);
-    worker->searching = false;
-    pirn__hooks_tell(hooks, hooks->on_park, worker->index);
+    stop_search(worker);
+    pirn__hooks_tell(&worker->pool->rt->hooks, hook, worker->index);
 }
 
 static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
@@ -395,7 +386,7 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     struct pirn__pool *pool = worker->pool;
     bool searching;
 
-    tell_park(worker);
+    tell_hook(worker, pool->rt->hooks.on_park);
     searching = worker->searching;
     worker->harvest.woken = false;
     worker->searching = false;
@@ -404,12 +395,11 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     tell_shutdown(pool);
     if (pirn__pinned_has(worker))
         sleep_by_name(worker, searching);
-    else if (nap_ns == 0 || !nap(worker, searching, nap_ns))
+    else if (nap_ns == 0 || !pirn__nap_try(worker, searching, nap_ns))
         sleep_in_set(worker, searching);
     take_wake(worker);
     set_state(worker, PIRN__WORKER_RUNNING);
-    pirn__hooks_tell(&pool->rt->hooks, pool->rt->hooks.on_unpark,
-                     worker->index);
+    tell_hook(worker, pool->rt->hooks.on_unpark);
     share_batch(worker);
     worker->rested = true;
 }
@@ -418,15 +408,20 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
 static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 {
     struct pirn__task *task;
-    uint64_t nap_ns;
+    uint64_t nap_ns = 0;
 
     look_for_events(worker);
     task = next_own(worker);
     if (task != NULL)
         return task;
-    nap_ns = plan_nap(worker);
-    if (nap_ns == 0)
+    /* A wake that is ours has to be followed by a search. */
+    if (!worker->searching)
+        nap_ns = pirn__nap_plan(worker);
+    if (nap_ns == 0) {
         task = search(worker);
+        if (task == NULL)
+            nap_ns = pirn__nap_plan(worker);
+    }
     if (task == NULL)
         sleep_until_event(worker, nap_ns);
     return task;
@@ -468,16 +463,15 @@ void pirn__worker_drain(struct pirn__worker *worker)
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
-           (task = tasks->steal(worker)) != NULL)
+           (tasks->steal != NULL && (task = tasks->steal(worker)) != NULL))
         (void)run_task(worker, task, pirn__local());
 }
 
-/* The pool stops: let the next sleeper see it, and drop what is left to us. */
+/* The pool stops: drop what is left to us. */
 static void end_run(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    pirn__reactor_wake(pool->rt->home.reactor);
     if (pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
         pirn__worker_drain(worker);
     if (worker->searching)

@@ -61,18 +61,20 @@ struct pirn__worker {
     struct pirn__harvest harvest;
     struct pirn__queue pinned_ready; /* taken from `pinned` */
     struct pirn__prng prng;
-    uint64_t hunt_ns;    /* when it stole last, or was woken; 0: not since */
+    uint64_t hunt_ns;    /* see nap.h: when it stole last, or was woken */
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
-    uint32_t admitted; /* tasks, to its shards of the root group */
+    uint32_t admitted;   /* tasks, to its shards of the root group */
     uint32_t lifo_runs;
     uint32_t tick;
     uint32_t until_shared; /* ticks until it looks at the shared queue */
     uint32_t until_events; /* ticks until it looks for events */
     bool searching;
+    bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */
     bool pinned_first; /* before the ring, next time */
     bool spill_first;  /* before the shared queue, next time */
+    bool keeps_thread; /* has had pinned tasks */
 
     /* Shared. */
     PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */
@@ -91,6 +93,10 @@ struct pirn__worker {
 
     struct pirn__worker_counters counters;
     uint64_t polls_seen; /* the monitor's, under its lock */
+
+    /* Of a computational pool. */
+    uint32_t next_slot; /* owner: for what it spawns next */
+    struct pirn__injection slot[PIRN__CLASSES]; /* shared: its tasks, by class */
 };
 
 struct pirn__pool {
@@ -101,8 +107,8 @@ struct pirn__pool {
     struct pirn__injection injection;
     struct pirn__alarm monitor;
     PIRN_ATOMIC(uint32_t) monitor_armed;
-    PIRN_ATOMIC(uint32_t) napping; /* workers */
     PIRN_ATOMIC(uint32_t) pinned_apart; /* workers that sleep outside the set */
+    PIRN_ATOMIC(uint32_t) next_slot;    /* for what no worker spawns */
     pirn_lock monitor_lock;
     bool lifo_off;                 /* constant: nothing goes to a LIFO slot */
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
@@ -135,7 +141,7 @@ static inline bool pirn__pool_is_stopped(const struct pirn__pool *pool)
 
 /* worker.c: give the core to another thread, so that this one may block; the
  * caller's task goes on with local->lone as its turn.  -EPERM with pinned tasks;
- * -EAGAIN when no thread can be had. */
+ * -EAGAIN or -ENOMEM when no thread can be had. */
 int pirn__worker_hand_off(struct pirn__local *local);
 
 /* pool.c: a thread for a core. */

@@ -532,6 +532,9 @@ static void steal_short_ones(struct stage *stage)
 {
     struct pirn__sys table = *pirn__sys;
 
+    /* Else the monitor rescues from it, if we are slow. */
+    pirn__store(&rig_worker(&stage->rig, 1)->state, PIRN__WORKER_SLEEPING,
+                relaxed);
     for (int i = 0; i < 4; i++)
         spawn_to(stage, rig_worker(&stage->rig, 1), step_note_nap);
     frozen_ns = table.clock_ns();
@@ -556,8 +559,7 @@ TEST(worker_naps_between_hunts_that_are_not_worth_it)
     EXPECT_LE(1, stage.counts[2]);
     EXPECT_EQ(2 * stage.counts[2], stage.counts[3]);
     EXPECT_EQ(2, count_of(&stage.worker->counters.parks));
-    EXPECT_EQ(0, pirn__load(&stage.rig.pool->napping, relaxed));
-    EXPECT_EQ(0, pirn__idle_sleepers(&stage.rig.pool->idle));
+    EXPECT_EQ(0, pirn__load(&stage.rig.pool->idle.word, relaxed));
     stage_deinit(&stage);
 }
 
@@ -568,10 +570,87 @@ TEST(worker_does_not_nap_when_all_others_do)
     struct stage stage;
 
     stage_init(&stage, 2);
-    pirn__init(&stage.rig.pool->napping, 1);
+    EXPECT(pirn__idle_enter_nap(&stage.rig.pool->idle, 2, false));
     steal_short_ones(&stage);
     EXPECT_EQ(0, count_of(&stage.worker->counters.parks));
-    pirn__init(&stage.rig.pool->napping, 0);
+    pirn__idle_leave_nap(&stage.rig.pool->idle);
+    stage_deinit(&stage);
+}
+
+/* Note how often the worker has slept or napped before this poll. */
+static enum pirn_poll step_note_parks(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    stage->counts[0] = count_of(&stage->worker->counters.parks);
+    pirn__pool_stop(stage->rig.pool);
+    return PIRN_READY;
+}
+
+/* Goal: a wake is followed by a search, however the last hunt was.
+ * Method: a wake that is under way, and a task in another worker's ring. */
+TEST(worker_that_is_woken_searches_before_it_naps)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    stage.worker->nap_ns = 1000000;
+    spawn_to(&stage, rig_worker(&stage.rig, 1), step_note_parks);
+    pirn__idle_enter_sleep(&stage.rig.pool->idle, false);
+    pirn__pool_wake_one(stage.rig.pool);
+    (void)pirn__idle_leave_sleep(&stage.rig.pool->idle);
+    stage.counts[0] = 1;
+    stage_run(&stage);
+    EXPECT_EQ(0, stage.counts[0]);
+    stage_deinit(&stage);
+}
+
+static enum pirn_poll step_wait(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0) {
+        stage->waker = pirn_waker_clone(cx->waker);
+        return PIRN_PENDING;
+    }
+    stage->counts[probe->polls] = count_of(&stage->worker->counters.wakes);
+    return PIRN_READY;
+}
+
+/* Wake the one that waits, if it does, and go to the ring. */
+static enum pirn_poll step_back_to_the_ring(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 2) {
+        pirn__pool_stop(stage->rig.pool);
+        return PIRN_READY;
+    }
+    if (probe->polls == 0)
+        pirn__idle_enter_sleep(&stage->rig.pool->idle, false);
+    stage->counts[0] = count_of(&stage->worker->counters.wakes);
+    if (probe->polls == 1)
+        pirn_waker_wake(pirn_waker_take(&stage->waker));
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+/* Goal: a sleeper is woken for a single task in the ring if something comes before
+ * it, and only then: that may take its time.
+ * Method: a task that goes back to the ring, first alone, then behind one that it
+ * has woken; the other worker says that it sleeps when both have started. */
+TEST(worker_shares_what_it_does_not_run_next)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    spawn(&stage, step_wait);
+    spawn(&stage, step_back_to_the_ring);
+    stage_run(&stage);
+    EXPECT_EQ(0, stage.counts[0]);
+    EXPECT_EQ(1, stage.counts[1]);
+    (void)pirn__idle_leave_sleep(&stage.rig.pool->idle);
     stage_deinit(&stage);
 }
 
@@ -587,13 +666,13 @@ TEST(worker_outside_work_ends_a_nap)
     pirn__pool_wake_any(pool);
     EXPECT(pirn__idle_start_search(&pool->idle, 1));
     (void)pirn__idle_stop_search(&pool->idle);
-    pirn__init(&pool->napping, 1);
+    EXPECT(pirn__idle_enter_nap(&pool->idle, 2, false));
     pirn__pool_wake_one(pool);
     EXPECT(pirn__idle_start_search(&pool->idle, 1));
     (void)pirn__idle_stop_search(&pool->idle);
     pirn__pool_wake_any(pool);
     EXPECT(!pirn__idle_start_search(&pool->idle, 1));
     (void)pirn__idle_stop_search(&pool->idle);
-    pirn__init(&pool->napping, 0);
+    pirn__idle_leave_nap(&pool->idle);
     stage_deinit(&stage);
 }

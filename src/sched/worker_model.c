@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* src/sched/worker_model.c - what a worker does beside running tasks: timers, pinned
+ * tasks, the monitor, and going on on another thread.
+ */
+#include <pirn/time.h>
+
+#include <errno.h>
+
+#include "engine/model_workers.h"
+
+/* A task that wakes another one and does not come back before that has run. */
+static enum pirn_poll waiting_waker_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    meet(&condition);
+    wait_for_child();
+    return PIRN_READY;
+}
+
+static enum pirn_poll waiting_child_poll(pirn_future *self, pirn_cx *cx)
+{
+    enum pirn_poll poll = waiting_poll(self, cx);
+
+    if (poll == PIRN_READY)
+        (void)child_poll(self, cx);
+    return poll;
+}
+
+static const pirn_future_ops waiting_waker_ops = {.poll = waiting_waker_poll,
+                                                  .drop = nothing_drop};
+/* The one that is woken. */
+static pirn_task *spawn_waiting_child(void)
+{
+    static const pirn_future_ops ops = {.poll = waiting_child_poll,
+                                        .drop = waiting_drop};
+    struct waiting child = {{&ops}, &condition};
+    const pirn_spawn_options options = {.runtime = rt};
+    pirn_task *task;
+
+    EXPLORE_CHECK(
+        pirn_spawn(&child.future, sizeof child, &options, &task) == 0);
+    return task;
+}
+
+/* Goal: a task in the LIFO slot of a worker that does not move is rescued. */
+MODEL(worker_slot_of_a_stuck_worker, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *tasks[2];
+
+    begin(2);
+    tasks[0] = spawn_waiting_child();
+    tasks[1] = spawn_plain(&waiting_waker_ops);
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+    end();
+}
+
+/* Goal: the monitor watches while a task runs, and rests when nobody does. */
+MODEL(worker_monitor_rests, .preemptions = 1, .stale = 1, .spurious = -1,
+      .timeouts = -1)
+{
+    PIRN_ATOMIC(uint32_t) never = {0};
+
+    begin(1);
+    join(spawn(NULL));
+    (void)pirn__sys->futex_wait(&never.v_, 0, (pirn_deadline){20000000});
+    EXPLORE_CHECK(pirn__load(&rt->pool->monitor_armed, seq_cst) == 0);
+    end();
+}
+
+/* A task that gives its worker to another thread, as pirn_block_in_place() does
+ * for a fiber, and waits there for what the worker does next. */
+static enum pirn_poll leaving_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__local *local = pirn__local();
+
+    (void)self;
+    meet(&condition);
+    EXPLORE_CHECK(pirn__worker_hand_off(local) == 0);
+    cx->turn_ = &local->lone;
+    wait_for_child();
+    return PIRN_READY;
+}
+
+static const pirn_future_ops leaving_ops = {.poll = leaving_poll,
+                                            .drop = nothing_drop};
+
+/* Two tasks, of which one leaves, and a third one of another thread. */
+static void change_threads(uint32_t workers)
+{
+    pirn_task *tasks[2];
+
+    begin(workers);
+    tasks[0] = spawn_waiting_child();
+    tasks[1] = spawn_plain(&leaving_ops);
+    join(spawn(NULL));
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+    end();
+}
+
+/* Goal: what a worker has in its slot goes on with it on its new thread, while
+ * another thread spawns. */
+MODEL(worker_changes_threads, .preemptions = 1, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    change_threads(1);
+}
+
+/* Goal: the same beside a worker that takes what it can. */
+MODEL(worker_changes_threads_beside_a_thief, .preemptions = -1,
+      .stale = -1, .spurious = -1, .timeouts = -1)
+{
+    change_threads(2);
+}
+
+/* A task that gives its worker away and wants another turn. */
+static enum pirn_poll leaving_again_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__local *local = pirn__local();
+
+    (void)self;
+    /* relaxed: this task alone looks. */
+    if (pirn__add(&begun, 1, relaxed) > 0)
+        return PIRN_READY;
+    EXPLORE_CHECK(pirn__worker_hand_off(local) == 0);
+    cx->turn_ = &local->lone;
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+static const pirn_future_ops leaving_again_ops = {.poll = leaving_again_poll,
+                                                  .drop = nothing_drop};
+
+/* Goal: a task without a worker that wants another turn gets it, or is dropped,
+ * and the end of the runtime waits for it. */
+MODEL(worker_shutdown_against_a_task_that_left, .preemptions = 2, .stale = -1,
+      .spurious = -1, .frozen = true)
+{
+    begin(1);
+    pirn_task_unref(spawn_plain(&leaving_again_ops));
+    end();
+}
+
+/* A task that starts a pinned one. */
+static struct condition pinned_condition;
+
+static enum pirn_poll pinning_poll(pirn_future *self, pirn_cx *cx)
+{
+    static const pirn_future_ops ops = {.poll = waiting_poll,
+                                        .drop = waiting_drop};
+    struct waiting pinned = {{&ops}, &pinned_condition};
+    const pirn_spawn_options options = {.pinned = true};
+
+    (void)self;
+    (void)cx;
+    EXPLORE_CHECK(pirn_spawn(&pinned.future, sizeof pinned, &options, NULL) ==
+                  0);
+    return PIRN_READY;
+}
+
+static const pirn_future_ops pinning_ops = {.poll = pinning_poll,
+                                            .drop = nothing_drop};
+
+/* Goal: a pinned task is woken by name; work for all finds its worker in the
+ * set. */
+MODEL(worker_pinned_task, .preemptions = 1, .stale = 1, .spurious = -1,
+      .frozen = true)
+{
+    pirn_report report;
+
+    begin(1);
+    join(spawn_plain(&pinning_ops));
+    meet(&pinned_condition);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    EXPLORE_CHECK(report.spawned == 2);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: two spawns that need two workers get them though one of these has pinned
+ * tasks and sleeps apart from the wait set: whoever leaves that tells it. */
+MODEL(worker_two_spawns_that_meet_beside_a_pinned_task, .preemptions = -1,
+      .stale = -1, .spurious = -1, .timeouts = -1)
+{
+    pirn_task *tasks[2];
+
+    begin(2);
+    join(spawn_plain(&pinning_ops));
+    for (int i = 0; i < 2; i++)
+        tasks[i] = spawn_plain(&meeting_ops);
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+    expect_before_the_monitor();
+    meet(&pinned_condition);
+    end();
+}
+
+/* A task around a sleep that others can reach. */
+
+static pirn_sleep_op long_sleep;
+
+static enum pirn_poll sleeper_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    return pirn_future_poll(&long_sleep.future, cx);
+}
+
+static void sleeper_drop(pirn_future *self)
+{
+    (void)self;
+    pirn_future_drop(&long_sleep.future);
+}
+
+static const pirn_future_ops sleeper_ops = {.poll = sleeper_poll,
+                                            .drop = sleeper_drop};
+
+/* Goal: an earlier time reaches a worker that sleeps, or is about to, at that
+ * time and not when the monitor looks. */
+MODEL(worker_earlier_timer_reaches_a_worker, .preemptions = 2, .stale = 1,
+      .spurious = -1, .timeouts = -1)
+{
+    enum { SOON_NS = 2000000 };
+    pirn_task *task;
+
+    begin(1);
+    pirn_sleep_init(&long_sleep, PIRN_NEVER);
+    task = spawn_plain(&sleeper_ops);
+    pirn_sleep_reset(&long_sleep, (pirn_deadline){SOON_NS});
+    join(task);
+    expect_before_the_monitor();
+    end();
+}
+
+/* Goal: a timer that a task has armed is cancelled by another thread while its
+ * worker, or another one, fires it. */
+MODEL(worker_timer_cancelled_while_it_fires, .preemptions = 1, .stale = -1,
+      .spurious = -1, .timeouts = 1)
+{
+    pirn_task *task;
+    int outcome = 1;
+
+    begin(2);
+    pirn_sleep_init(&long_sleep, (pirn_deadline){2000000});
+    task = spawn_plain(&sleeper_ops);
+    pirn_task_cancel(task);
+    EXPLORE_CHECK(pirn_task_join(task, PIRN_NEVER, &outcome) == 0);
+    EXPLORE_CHECK(outcome == 0 || outcome == -ECANCELED);
+    pirn_task_unref(task);
+    end();
+}
+
+/* Two tasks that sleep to the same time and then meet. */
+struct late_meeting {
+    pirn_future future;
+    pirn_sleep_op sleep;
+    bool slept;
+};
+
+static enum pirn_poll late_meeting_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct late_meeting *late =
+        PIRN_CONTAINER_OF(self, struct late_meeting, future);
+
+    if (!late->slept && pirn_future_poll(&late->sleep.future, cx) == PIRN_PENDING)
+        return PIRN_PENDING;
+    late->slept = true;
+    return meeting_poll(self, cx);
+}
+
+static PIRN_ATOMIC(uint32_t) never;
+
+/* This thread, or the worker of this task, does nothing else until then. */
+static void wait_until(uint64_t ns)
+{
+    while (pirn__sys->clock_ns() < ns)
+        (void)pirn__sys->futex_wait(&never.v_, 0, (pirn_deadline){ns});
+}
+
+static enum pirn_poll hog_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    wait_until(2500000);
+    return PIRN_READY;
+}
+
+static const pirn_future_ops hog_ops = {.poll = hog_poll, .drop = nothing_drop};
+
+static pirn_task *spawn_late_meeting(uint64_t ns)
+{
+    static const pirn_future_ops ops = {.poll = late_meeting_poll,
+                                        .drop = nothing_drop};
+    struct late_meeting late = {.future = {&ops}};
+    const pirn_spawn_options options = {.runtime = rt};
+    pirn_task *task;
+
+    pirn_sleep_init(&late.sleep, (pirn_deadline){ns});
+    EXPLORE_CHECK(
+        pirn_spawn(&late.future, sizeof late, &options, &task) == 0);
+    return task;
+}
+
+/* Goal: what becomes ready at once, by one event, gets as many workers as it
+ * needs, also if all are asleep, before the monitor looks. */
+MODEL(worker_two_timers_that_meet, .preemptions = 1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *tasks[2];
+
+    begin(2);
+    for (int i = 0; i < 2; i++)
+        tasks[i] = spawn_late_meeting(2000000);
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+    expect_before_the_monitor();
+    end();
+}
+
+/* Goal: the same when their worker has been busy at that time, and finds both
+ * between two tasks.
+ * Method: another task holds a worker until then. */
+MODEL(worker_two_overdue_timers_that_meet, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *tasks[3];
+
+    begin_with(2, 1);
+    tasks[0] = spawn_late_meeting(2000000);
+    tasks[1] = spawn_late_meeting(2000000);
+    wait_until(1000000);
+    tasks[2] = spawn_plain(&hog_ops);
+    for (int i = 0; i < 3; i++)
+        join(tasks[i]);
+    expect_before_the_monitor();
+    end();
+}
+
+/* Goal: of two timers in a row on the wheel of a worker that sleeps the second
+ * fires, too, when another worker has taken the first one's event. */
+MODEL(worker_two_timers_in_a_row, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *tasks[2];
+
+    /* Nobody has to meet anybody. */
+    pirn__init(&begun, 2);
+    begin(2);
+    for (uint64_t i = 0; i < 2; i++)
+        tasks[i] = spawn_late_meeting(2000000 + i * 1000000);
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+    expect_before_the_monitor();
+    end();
+}
