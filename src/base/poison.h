@@ -31,7 +31,18 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-enum { PIRN__HIDDEN_BYTE = 0xdb };
+enum {
+    PIRN__HIDDEN_BYTE = 0xdb, /* was in use */
+    PIRN__FRESH_BYTE = 0xa5   /* has not been written yet */
+};
+
+/* In the hostile build memory that is given and taken is overwritten, stacks
+ * too. */
+#ifdef PIRN_HOSTILE
+enum { PIRN__IS_HOSTILE = 1 };
+#else
+enum { PIRN__IS_HOSTILE = 0 };
+#endif
 
 static inline void pirn__memory_hide(void *base, size_t size)
 {

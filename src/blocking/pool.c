@@ -119,14 +119,14 @@ static struct pirn_job *take_job_locked(struct pirn__blocking_pool *pool)
 static struct pirn_job *next_job(struct pirn__blocking_pool *pool)
 {
     struct pirn_job *job;
-    bool stays = true;
 
     pirn__lock(&pool->lock);
-    /* A thread whose idle time is over looks once more: nobody could tell it
-     * of a job that was queued in that moment.  Ends with a job, with the idle
-     * time, or when the pool is closed. */
-    while ((job = take_job_locked(pool)) == NULL && stays && !pool->closed)
-        stays = idle_locked(pool);
+    /* Ends with a job, with the idle time, or when the pool is closed.  Who goes
+     * when its idle time is over leaves no job behind: one that came meanwhile
+     * is for somebody who was told of it. */
+    while ((job = take_job_locked(pool)) == NULL && !pool->closed &&
+           idle_locked(pool))
+        continue;
     if (job == NULL) {
         pool->alive--;
     } else {

@@ -15,6 +15,7 @@ static struct model_home model;
 static PIRN_ATOMIC(int) runs;
 static PIRN_ATOMIC(int) ended;    /* joins that got an outcome */
 static PIRN_ATOMIC(int) rejected; /* spawns that failed */
+static PIRN_ATOMIC(int) over;     /* 1: after the shutdown nothing runs */
 
 static void begin(void)
 {
@@ -24,6 +25,7 @@ static void begin(void)
 static int work(void *arg)
 {
     (void)arg;
+    EXPLORE_CHECK(pirn__load(&over, relaxed) == 0);
     pirn__add(&runs, 1, relaxed);
     return 3;
 }
@@ -60,17 +62,18 @@ static void shut_down(void)
 {
     struct pirn__participant *pool = first_participant();
 
-    if (pool == NULL)
-        return;
-    pool->ops->close(pool);
-    for (;;) {
+    if (pool != NULL)
+        pool->ops->close(pool);
+    while (pool != NULL) {
         uint32_t seen = model_home_wakes(&model);
 
         if (pool->ops->busy(pool) == 0)
             break;
         model_home_wait(&model, seen);
     }
-    pool->ops->end(pool);
+    pirn__store(&over, 1, relaxed);
+    if (pool != NULL)
+        pool->ops->end(pool);
 }
 
 /* Nobody holds the home any more. */

@@ -371,18 +371,19 @@ static int panic_after_a_switch(void *arg)
 
 /* Goal: a panic ends the fiber at once; its joiner gets PIRN_EPANIC, its words
  * go to the hook if nobody joins, and what it leaves is counted; others run on.
- * Method: one joined, one loose, one bystander. */
+ * Method: one joined, one loose, one whose handle goes later, one bystander. */
 TEST(fiber_that_panics_is_quarantined)
 {
     struct rig *rig = malloc(sizeof *rig); /* outlives the test */
     const pirn_spawn_options options = {.name = "pager"};
-    pirn_task *joined, *bystander;
+    pirn_task *joined, *unseen, *bystander;
     unsigned seed = 3;
 
     REQUIRE(rig != NULL);
     rig_begin(rig);
     joined = rig_go(panic_after_a_switch, NULL);
     EXPECT_EQ(0, pirn_go_with(panic_after_a_switch, NULL, &options, NULL));
+    unseen = rig_go(panic_after_a_switch, NULL);
     bystander = rig_go(keep_locals, &seed);
     rig_turn(rig);
     EXPECT_EQ(PIRN_EPANIC, rig_outcome(joined));
@@ -391,9 +392,13 @@ TEST(fiber_that_panics_is_quarantined)
     EXPECT_EQ(PIRN_EPANIC, rig->fail_outcome);
     EXPECT_STR_EQ("pager", rig->fail_name);
     EXPECT_STR_EQ("lost page 7", rig->fail_message);
-    EXPECT_EQ(2, rig_info(rig).stacks);
-    rig_end_quarantined(rig, 2);
-    EXPECT_EQ(2, rig->report.failed);
+    rig->fail_message[0] = '\0';
+    pirn_task_unref(unseen);
+    EXPECT_EQ(2, rig->fails);
+    EXPECT_STR_EQ("lost page 7", rig->fail_message);
+    EXPECT_EQ(3, rig_info(rig).stacks);
+    rig_end_quarantined(rig, 3);
+    EXPECT_EQ(3, rig->report.failed);
 }
 
 static void panic_outside(void *arg)

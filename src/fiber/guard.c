@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/fiber/guard.c - the page below a stack that nobody may touch. */
+/* src/fiber/guard.c - the pages below a stack that nobody may touch. */
 #include "fiber/guard.h"
 
 #include <errno.h>
@@ -84,13 +84,13 @@ void pirn__guard_forget(size_t protected_count)
     pirn__sub(&protected_total, protected_count, relaxed);
 }
 
-static int protect(size_t limit, void *page, size_t page_size)
+static int protect(size_t limit, void *base, size_t size)
 {
     int rc = -ENOMEM;
 
     /* relaxed: a count that orders nothing. */
     if (pirn__add(&protected_total, 1, relaxed) < limit)
-        rc = pirn__sys->protect_none(page, page_size);
+        rc = pirn__sys->protect_none(base, size);
     if (rc < 0) {
         pirn__guard_forget(1);
         return rc;
@@ -98,16 +98,16 @@ static int protect(size_t limit, void *page, size_t page_size)
     return PIRN__GUARD_PROTECT;
 }
 
-int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *page,
-                        size_t page_size)
+int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *base,
+                        size_t size)
 {
     int rc;
 
     if (kind == PIRN__GUARD_PROTECT)
-        return protect(limit, page, page_size);
-    rc = pirn__sys->guard_install(page, page_size);
+        return protect(limit, base, size);
+    rc = pirn__sys->guard_install(base, size);
     if (rc == 0)
         return PIRN__GUARD_REGION;
     /* A program that locks its memory after the probe is refused. */
-    return rc == -ENOMEM ? rc : protect(limit, page, page_size);
+    return rc == -ENOMEM ? rc : protect(limit, base, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/fiber/guard.h - the page below a stack that nobody may touch.
+/* src/fiber/guard.h - the pages below a stack that nobody may touch.
  *
  * A guard region (Linux 6.13) costs no mapping.  A guard by protection splits
  * the mapping around it: two entries of the process's table each, which is why
@@ -21,10 +21,11 @@ enum pirn__guard_kind pirn__guard_probe(size_t page_size);
 /* How many guards by protection the process may have. */
 size_t pirn__guard_limit(void);
 
-/* Guard a page, by protection if a region is refused.  Returns the kind that it
- * became, or an error: -ENOMEM also beyond `limit` guards by protection. */
-int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *page,
-                        size_t page_size);
+/* Guard whole pages, by protection if a region is refused.  Returns the kind
+ * that it became, or an error: -ENOMEM also beyond `limit` guards by
+ * protection. */
+int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *base,
+                        size_t size);
 
 /* So many guards by protection were unmapped. */
 void pirn__guard_forget(size_t protected_count);

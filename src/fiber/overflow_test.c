@@ -89,15 +89,11 @@ TEST(overflow_report_names_the_fiber_and_its_stack)
 }
 
 /* Goal: a frame larger than the guard does not step over it.
- * Method: one of a megabyte on a small stack.  Compilers for aarch64 probe a
- * large frame only every 64 KiB, which may pass a guard of one page. */
+ * Method: one of a megabyte on a small stack. */
 TEST(overflow_by_one_large_frame_is_caught)
 {
     struct dive dive = {leap_at_once, "leaper", 0};
 
-#if defined(__aarch64__)
-    SKIP("large frames are not probed page by page here");
-#endif
     EXPECT_DEATH_BY(SIGSEGV, run_dive, &dive, "stack overflow in fiber leaper");
 }
 

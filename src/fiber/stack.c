@@ -27,19 +27,23 @@
  * No system call is made under the lock: whoever needs one takes the stack out
  * of everybody's sight by its busy bit first.
  *
- * A guard stays as long as its slab, so the count of guards by protection, over
+ * A guard is as large as the steps in which compilers probe large frames.  It
+ * stays as long as its slab, so the count of guards by protection, over
  * all pools, falls only when a slab is unmapped.
  */
 #include "fiber/stack.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/poison.h"
 #include "sys/checker.h"
 #include "sys/fork.h"
+#include "sys/switch.h"
 #include "sys/sys.h"
 
 enum {
@@ -61,7 +65,8 @@ enum {
 struct pirn__stack_slab {
     pirn_link link; /* pool->lock: open, full or empty; or `abandoned` */
     char *base;
-    size_t page_size; /* of a guard, too; read by signal handlers */
+    size_t page_size;
+    size_t guard_size; /* read by signal handlers */
     uint64_t busy;    /* pool->lock */
     uint64_t guarded; /* pool->lock; set by the claim, before the guard is in */
     uint64_t quarantined;     /* pool->lock */
@@ -78,6 +83,7 @@ struct place {
 struct pirn__stack_pool {
     const pirn_alloc *alloc;
     size_t page_size;
+    size_t guard_size;
     size_t usable; /* bytes per stack, the colour included */
     size_t slab_bytes;
     size_t protected_limit; /* for the whole process */
@@ -110,7 +116,7 @@ __attribute__((constructor)) static void guard_abandoned(void)
 
 static char *guard_of(const struct pirn__stack_pool *pool, struct place place)
 {
-    return place.slab->base + place.index * (pool->page_size + pool->usable);
+    return place.slab->base + place.index * (pool->guard_size + pool->usable);
 }
 
 static uint64_t bit_of(uint32_t index)
@@ -193,6 +199,7 @@ static int make_slab(struct pirn__stack_pool *pool)
     *slab = (struct pirn__stack_slab){
         .base = base,
         .page_size = pool->page_size,
+        .guard_size = pool->guard_size,
     };
     pirn__list_init(&slab->link);
     pirn__lock(&pool->lock);
@@ -325,7 +332,7 @@ static bool trade_for_guarded(struct pirn__stack_pool *pool,
 static int guard_claimed(struct pirn__stack_pool *pool, struct place *place)
 {
     int rc = pirn__guard_install(pool->guard, pool->protected_limit,
-                                 guard_of(pool, *place), pool->page_size);
+                                 guard_of(pool, *place), pool->guard_size);
 
     if (rc < 0)
         return trade_for_guarded(pool, place) ? 0 : rc;
@@ -405,7 +412,7 @@ static void cool(struct pirn__stack_pool *pool, struct place place)
     struct pirn__stack_slab *surplus;
 
     /* Locked memory refuses, and then simply stays. */
-    (void)pirn__sys->discard(guard_of(pool, place) + pool->page_size,
+    (void)pirn__sys->discard(guard_of(pool, place) + pool->guard_size,
                              pool->usable);
     pirn__lock(&pool->lock);
     surplus = release_locked(pool, place);
@@ -440,6 +447,7 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     *pool = (struct pirn__stack_pool){
         .alloc = alloc,
         .page_size = page_size,
+        .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
         .usable = pirn__round_up(
             size_bytes + (COLOUR_COUNT - 1) * COLOUR_BYTES, page_size),
         .protected_limit = pirn__guard_limit(),
@@ -449,7 +457,7 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
 #ifdef PIRN_DEBUG
     pool->warm_limit = 0; /* the high-water mark is then exact */
 #endif
-    stride = page_size + pool->usable;
+    stride = pool->guard_size + pool->usable;
     fitting = SLAB_BYTES_MAX / stride;
     pool->slab_stacks = fitting > STACKS_PER_SLAB ? STACKS_PER_SLAB
                         : fitting == 0            ? 1
@@ -515,10 +523,18 @@ int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
     }
     out->slab = place.slab;
     out->index = place.index;
-    out->base = guard_of(pool, place) + pool->page_size;
+    out->base = guard_of(pool, place) + pool->guard_size;
     out->size = pool->usable - place.index % COLOUR_COUNT * COLOUR_BYTES;
     out->valgrind_id = pirn__checker_stack_begin(out->base, out->size);
     return 0;
+}
+
+/* Overwrite what was used of a stack that nobody stands on. */
+static void paint(const struct pirn__stack *stack)
+{
+    size_t used = pirn__stack_high_water(stack);
+
+    memset((char *)stack->base + stack->size - used, PIRN__HIDDEN_BYTE, used);
 }
 
 void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
@@ -526,6 +542,8 @@ void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
     struct place place = { stack->slab, stack->index };
     bool must_cool;
 
+    if (PIRN__IS_HOSTILE)
+        paint(stack);
     pirn__checker_stack_end(stack->valgrind_id, stack->base, stack->size);
     *stack = (struct pirn__stack){ .base = NULL };
     pirn__lock(&pool->lock);
@@ -625,7 +643,7 @@ bool pirn__stack_guards(const struct pirn__stack *stack, const void *address)
     uintptr_t base = (uintptr_t)stack->base;
     uintptr_t at = (uintptr_t)address;
 
-    return at < base && at >= base - stack->slab->page_size;
+    return at < base && at >= base - stack->slab->guard_size;
 }
 
 static void validate_slabs_locked(struct pirn__stack_pool *pool,

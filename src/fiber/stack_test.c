@@ -15,6 +15,7 @@
 #include "engine/test.h"
 #include "sys/checker.h"
 #include "sys/heap.h"
+#include "sys/switch.h"
 #include "sys/sys.h"
 
 enum {
@@ -142,6 +143,14 @@ static void poor_end(void)
 static size_t page_size(void)
 {
     return pirn__sys->page_size();
+}
+
+/* What a large frame is sure to touch. */
+static size_t guard_size(void)
+{
+    size_t page = page_size();
+
+    return (PIRN__STACK_PROBE_BYTES + page - 1) / page * page;
 }
 
 static struct pirn__stack_pool *new_pool(size_t size)
@@ -310,13 +319,13 @@ static void expect_guard(const struct pirn__stack *stack)
 
     status = status_of_write(base - 1);
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    status = status_of_write(base - page_size());
+    status = status_of_write(base - guard_size());
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     EXPECT_EQ(0, status_of_write(base));
 
     fd = pirn__sys->eventfd();
     EXPECT_EQ(0, pirn__sys->eventfd_signal(fd));
-    EXPECT_EQ(-EFAULT, pirn__sys->read(fd, base - page_size(), sizeof one));
+    EXPECT_EQ(-EFAULT, pirn__sys->read(fd, base - guard_size(), sizeof one));
     pirn__sys->close(fd);
 }
 
@@ -709,8 +718,8 @@ TEST(stack_guards_knows_its_range)
     char *base = stack.base;
 
     EXPECT(pirn__stack_guards(&stack, base - 1));
-    EXPECT(pirn__stack_guards(&stack, base - page_size()));
-    EXPECT(!pirn__stack_guards(&stack, base - page_size() - 1));
+    EXPECT(pirn__stack_guards(&stack, base - guard_size()));
+    EXPECT(!pirn__stack_guards(&stack, base - guard_size() - 1));
     EXPECT(!pirn__stack_guards(&stack, base));
     EXPECT(!pirn__stack_guards(&stack, NULL));
     pirn__stack_give(pool, &stack);

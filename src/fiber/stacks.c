@@ -29,44 +29,93 @@ static unsigned class_of(size_t size_bytes)
     return shift - STACKS_MIN_SHIFT;
 }
 
-static int pool_locked(struct pirn_runtime *rt, unsigned class_index,
-                       struct pirn__stack_pool **out)
+/* The pool of a class, or NULL. */
+static struct pirn__stack_pool *find_pool(struct pirn_runtime *rt,
+                                          unsigned class_index)
 {
-    struct pirn__stacks *stacks = rt->stacks;
+    struct pirn__stack_pool *pool = NULL;
 
-    if (stacks == NULL) {
-        stacks = pirn__home_take(&rt->home, sizeof *stacks);
-        if (stacks == NULL)
-            return -ENOMEM;
-        *stacks = (struct pirn__stacks){0};
-        rt->stacks = stacks;
-    }
-    if (stacks->pools[class_index] == NULL) {
-        size_t size = (size_t)1 << (class_index + STACKS_MIN_SHIFT);
-        int rc = pirn__stack_pool_new(&rt->alloc, size,
-                                      &stacks->pools[class_index]);
+    pirn__lock(&rt->stacks_lock);
+    if (rt->stacks != NULL)
+        pool = rt->stacks->pools[class_index];
+    pirn__unlock(&rt->stacks_lock);
+    return pool;
+}
 
-        if (rc < 0)
-            return rc;
-    }
-    *out = stacks->pools[class_index];
+/* Make the table of pools, unless another thread was quicker. */
+static int make_table(struct pirn_runtime *rt)
+{
+    struct pirn__stacks *table = pirn__home_take(&rt->home, sizeof *table);
+    bool taken;
+
+    if (table == NULL)
+        return -ENOMEM;
+    *table = (struct pirn__stacks){0};
+    pirn__lock(&rt->stacks_lock);
+    taken = rt->stacks == NULL;
+    if (taken)
+        rt->stacks = table;
+    pirn__unlock(&rt->stacks_lock);
+    if (!taken)
+        pirn__home_give(&rt->home, table, sizeof *table);
     return 0;
 }
 
+/* Make the pool of a class, unless another thread was quicker. */
+static int make_pool(struct pirn_runtime *rt, unsigned class_index)
+{
+    size_t size = (size_t)1 << (class_index + STACKS_MIN_SHIFT);
+    struct pirn__stack_pool *pool;
+    bool taken;
+    int rc = pirn__stack_pool_new(&rt->alloc, size, &pool);
+
+    if (rc < 0)
+        return rc;
+    pirn__lock(&rt->stacks_lock);
+    taken = rt->stacks->pools[class_index] == NULL;
+    if (taken)
+        rt->stacks->pools[class_index] = pool;
+    pirn__unlock(&rt->stacks_lock);
+    if (!taken)
+        (void)pirn__stack_pool_free(pool);
+    return 0;
+}
+
+/* The table stays once it is there. */
+static bool has_table(struct pirn_runtime *rt)
+{
+    bool has;
+
+    pirn__lock(&rt->stacks_lock);
+    has = rt->stacks != NULL;
+    pirn__unlock(&rt->stacks_lock);
+    return has;
+}
+
+/* The allocator and the probe of guards are called without the lock: of threads
+ * that need the first stack of a size at the same time one gets its pool in. */
 int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
                       struct pirn__stack_pool **out)
 {
-    int rc;
+    unsigned class_index;
+    int rc = 0;
 
     if (size_bytes == 0)
         size_bytes = rt->stack_size_bytes;
     if (size_bytes < ((size_t)1 << STACKS_MIN_SHIFT) ||
         size_bytes > ((size_t)1 << STACKS_MAX_SHIFT))
         return -EINVAL;
-    pirn__lock(&rt->stacks_lock);
-    rc = pool_locked(rt, class_of(size_bytes), out);
-    pirn__unlock(&rt->stacks_lock);
-    return rc;
+    class_index = class_of(size_bytes);
+    *out = find_pool(rt, class_index);
+    if (*out != NULL)
+        return 0;
+    if (!has_table(rt))
+        rc = make_table(rt);
+    if (rc == 0)
+        rc = make_pool(rt, class_index);
+    /* Ours or another's; another's also if ours could not be made. */
+    *out = find_pool(rt, class_index);
+    return *out != NULL ? 0 : rc;
 }
 
 static bool stacks_free(struct pirn_runtime *rt)

@@ -3,6 +3,7 @@
  * gets, and what the runtime says about them. */
 #include "fiber/rig_test.h"
 
+#include "base/lock.h"
 #include "fiber/fiber.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
@@ -96,6 +97,95 @@ TEST(stacks_in_use_are_told_by_the_runtime)
     rig_turn(&rig);
     EXPECT_EQ(0, rig_info(&rig).stacks);
     rig_end(&rig);
+}
+
+/* An allocator that looks at the lock of the stacks with each call, and in one
+ * of them lets another be quicker, or fails. */
+struct watched {
+    pirn_runtime *rt; /* NULL: does not look yet */
+    int calls;
+    int under_lock;
+    int quicker_at; /* this call comes second; 0: none does */
+    int fail_at;    /* this call has no memory; 0: none does */
+    int pieces;
+    struct pirn__stack_pool *quicker;
+};
+
+static void look(struct watched *watched)
+{
+    /* relaxed: a lock that is held here was taken by this thread. */
+    if (watched->rt != NULL &&
+        pirn__load(&watched->rt->stacks_lock.word_, relaxed) != 0)
+        watched->under_lock++;
+}
+
+static void *watched_take(void *ctx, size_t size, size_t align)
+{
+    struct watched *watched = ctx;
+    int call = ++watched->calls;
+
+    look(watched);
+    if (call == watched->quicker_at)
+        EXPECT_EQ(0, pirn__stacks_pool(watched->rt, 0, &watched->quicker));
+    if (call == watched->fail_at)
+        return NULL;
+    watched->pieces++;
+    size = (size + align - 1) / align * align;
+    return align <= 16 ? malloc(size) : aligned_alloc(align, size);
+}
+
+static void watched_give(void *ctx, void *memory, size_t size, size_t align)
+{
+    struct watched *watched = ctx;
+
+    (void)size;
+    (void)align;
+    look(watched);
+    watched->pieces--;
+    free(memory);
+}
+
+static struct watched *watched_now; /* for the probe, which has no context */
+
+static int watched_guard(void *base, size_t size)
+{
+    look(watched_now);
+    return pirn__sys_linux.guard_install(base, size);
+}
+
+/* Goal: the first stack of a size is made ready without a lock held in the
+ * allocator and in the probe of guards; of two threads that do it at the same
+ * time both get the same pool, also if one has no memory.
+ * Method: plainly; then the nth allocation finds, when it returns, that another
+ * call was quicker, with and without memory of its own. */
+TEST(stacks_pool_is_made_without_a_lock)
+{
+    for (int turn = 0; turn < 5; turn++) {
+        struct watched watched = {0};
+        const pirn_alloc alloc = {
+            .take = watched_take, .give = watched_give, .ctx = &watched};
+        const pirn_runtime_options options = {.alloc = &alloc};
+        struct pirn__sys table = pirn__sys_linux;
+        struct pirn__stack_pool *pool = NULL;
+        int first;
+
+        watched_now = &watched;
+        table.guard_install = watched_guard;
+        pirn__sys = &table;
+        EXPECT_EQ(0, pirn_runtime_new(&options, &watched.rt));
+        first = watched.calls + 1;
+        watched.quicker_at = turn == 0 ? 0 : first + (turn - 1) / 2;
+        watched.fail_at = turn % 2 == 0 ? watched.quicker_at : 0;
+        EXPECT_EQ(0, pirn__stacks_pool(watched.rt, 0, &pool));
+        EXPECT(pool != NULL);
+        if (turn > 0)
+            EXPECT_PTR_EQ(watched.quicker, pool);
+        EXPECT_EQ(0, watched.under_lock);
+        EXPECT_EQ(0, pirn_runtime_shutdown(watched.rt, PIRN_EXPIRED, NULL));
+        pirn_runtime_unref(watched.rt);
+        EXPECT_EQ(0, watched.pieces);
+        pirn__sys = &pirn__sys_linux;
+    }
 }
 
 static int refused_unmap(void *base, size_t size)

@@ -196,8 +196,9 @@ static enum pirn_poll accept_poll(pirn_future *self, pirn_cx *cx)
         rc = n < 0 ? (int)n : 0;
     } while (is_of_connection(rc) ||
              (is_shortage(rc) && pirn__hold_begin(&listener->hold, cx)));
+    /* -ENOMEM says that a connection was lost; the system's comes before. */
     if (rc < 0)
-        op->rc = rc;
+        op->rc = rc == -ENOMEM ? -ENOBUFS : rc;
     else
         take_connection(op, listener, (int)n);
     pirn__waiter_leave(&op->waiter_);

@@ -39,6 +39,13 @@ static ssize_t call_send(int fd, void *arg)
     return pirn__sys->send(fd, span->buf, span->len);
 }
 
+static ssize_t call_send_more(int fd, void *arg)
+{
+    const struct span *span = arg;
+
+    return pirn__sys->send_more(fd, span->buf, span->len);
+}
+
 struct vector {
     const struct iovec *vec;
     int count;
@@ -215,17 +222,30 @@ ssize_t pirn_tcp_read(pirn_tcp *conn, void *buf, size_t len,
     return pirn__transfer_run(&conn->io, PIRN_READABLE, &call, deadline);
 }
 
+static inline ssize_t write_by(ssize_t (*fn)(int fd, void *arg), pirn_tcp *conn,
+                               struct span span, pirn_deadline deadline)
+{
+    const struct pirn__io_call call = {fn, &span, span.len};
+
+    if (!is_span(conn, span.buf, span.len))
+        return -EINVAL;
+    if (span.len == 0)
+        return pirn__transfer_nothing(&conn->io);
+    return pirn__transfer_run(&conn->io, PIRN_WRITABLE, &call, deadline);
+}
+
 ssize_t pirn_tcp_write(pirn_tcp *conn, const void *buf, size_t len,
                        pirn_deadline deadline)
 {
-    struct span span = {writable(buf), len};
-    const struct pirn__io_call call = {call_send, &span, len};
+    return write_by(call_send, conn, (struct span){writable(buf), len},
+                    deadline);
+}
 
-    if (!is_span(conn, buf, len))
-        return -EINVAL;
-    if (len == 0)
-        return pirn__transfer_nothing(&conn->io);
-    return pirn__transfer_run(&conn->io, PIRN_WRITABLE, &call, deadline);
+ssize_t pirn_tcp_write_more(pirn_tcp *conn, const void *buf, size_t len,
+                            pirn_deadline deadline)
+{
+    return write_by(call_send_more, conn, (struct span){writable(buf), len},
+                    deadline);
 }
 
 /* The bytes of a vector; SIZE_MAX if they cannot be counted, which the kernel

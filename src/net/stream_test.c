@@ -18,6 +18,7 @@
 static struct pirn__sys table;
 static int recvs;
 static int sends;
+static int sends_of_more;
 static int polls;
 
 static ssize_t counting_recv(int fd, void *buf, size_t len)
@@ -32,6 +33,12 @@ static ssize_t counting_send(int fd, const void *buf, size_t len)
     return pirn__sys_linux.send(fd, buf, len);
 }
 
+static ssize_t counting_send_more(int fd, const void *buf, size_t len)
+{
+    sends_of_more++;
+    return pirn__sys_linux.send_more(fd, buf, len);
+}
+
 static int counting_poll(struct pollfd *fds, int count, pirn_deadline deadline)
 {
     polls++;
@@ -43,9 +50,11 @@ static void begin_count(void)
     table = pirn__sys_linux;
     table.recv = counting_recv;
     table.send = counting_send;
+    table.send_more = counting_send_more;
     table.poll = counting_poll;
     recvs = 0;
     sends = 0;
+    sends_of_more = 0;
     polls = 0;
     pirn__sys = &table;
 }
@@ -442,4 +451,45 @@ TEST(stream_operation_on_nonsense_answers_einval)
     EXPECT_EQ(-EINVAL, pirn_future_outcome(&op.future));
     pirn_tcp_write_init(&op, NULL, &byte, 1);
     pirn_future_drop(&op.future);
+}
+
+static int write_head_and_body(void *arg)
+{
+    struct pair *pair = arg;
+    char got[8];
+    size_t done = 0;
+
+    open_pair(pair);
+    begin_count();
+    EXPECT_EQ(4, pirn_tcp_write_more(pair->conn, "head", 4, PIRN_NEVER));
+    EXPECT_EQ(0, pirn_tcp_write_more(pair->conn, "", 0, PIRN_NEVER));
+    EXPECT_EQ(1, sends_of_more);
+    EXPECT_EQ(0, sends);
+    EXPECT_EQ(4, pirn_tcp_write(pair->conn, "body", 4, PIRN_NEVER));
+    EXPECT_EQ(1, sends);
+    end_count();
+    while (done < sizeof got) {
+        peer_await(pair->peer, POLLIN);
+        ssize_t n = recv(pair->peer, got + done, sizeof got - done, 0);
+
+        EXPECT(n > 0);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    EXPECT_EQ(sizeof got, done);
+    EXPECT_EQ(0, memcmp("headbody", got, sizeof got));
+    EXPECT_EQ(-EINVAL, pirn_tcp_write_more(NULL, "x", 1, PIRN_NEVER));
+    EXPECT_EQ(-EINVAL, pirn_tcp_write_more(pair->conn, NULL, 1, PIRN_NEVER));
+    pirn_tcp_close(pair->conn);
+    close(pair->peer);
+    return 0;
+}
+
+/* Goal: what is written ahead goes by the call that says so, and arrives before
+ * what follows.
+ * Method: a head and a body; nothing; nonsense. */
+TEST(stream_write_more_goes_ahead_of_what_follows)
+{
+    run_with_pair(write_head_and_body);
 }

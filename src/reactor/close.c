@@ -19,6 +19,7 @@
 #include "reactor/io.h"
 #include "sys/sys.h"
 #include "task/await.h"
+#include "task/waker.h"
 
 void pirn__io_close_fd(int fd)
 {
@@ -92,26 +93,38 @@ static bool is_gone(struct pirn__io *io)
 
 /* The operation. */
 
+/* Stand among the closers unless it is *gone.  False, once at most: a clone of
+ * the waker is wanted as a spare. */
+static bool wait_or_see(struct pirn__io *io, pirn_io_waiter *waiter,
+                        const pirn_cx *cx, pirn_waker *spare, bool *gone)
+{
+    bool placed;
+
+    pirn__lock(&io->lock);
+    *gone = io->gone;
+    placed = *gone || pirn__waker_place(&waiter->waker_, cx, spare);
+    if (placed && !*gone) {
+        if (pirn__waiter_state(waiter) == PIRN__WAITER_OUT)
+            pirn__list_push_tail(&io->closers, &waiter->link_);
+        pirn__waiter_set_state(waiter, PIRN__WAITER_QUEUED);
+    }
+    pirn__unlock(&io->lock);
+    return placed;
+}
+
 static enum pirn_poll close_poll(pirn_future *self, pirn_cx *cx)
 {
     pirn_close_op *op = PIRN_CONTAINER_OF(self, pirn_close_op, future);
     pirn_io_waiter *waiter = &op->waiter_;
     struct pirn__io *io = waiter->io_;
-    pirn_waker old = {0};
+    pirn_waker spare = {0};
     bool gone;
 
     if (io == NULL)
         return PIRN_READY;
-    pirn__lock(&io->lock);
-    gone = io->gone;
-    if (!gone) {
-        if (pirn__waiter_state(waiter) == PIRN__WAITER_OUT)
-            pirn__list_push_tail(&io->closers, &waiter->link_);
-        pirn__waiter_set_state(waiter, PIRN__WAITER_QUEUED);
-        old = pirn_waker_store(&waiter->waker_, cx);
-    }
-    pirn__unlock(&io->lock);
-    pirn_waker_drop(old);
+    while (!wait_or_see(io, waiter, cx, &spare, &gone))
+        spare = pirn_waker_clone(cx->waker);
+    pirn_waker_drop(spare);
     if (!gone)
         return PIRN_PENDING;
     pirn_future_drop(self);

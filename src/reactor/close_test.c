@@ -2,6 +2,7 @@
 /* src/reactor/close_test.c - how descriptors end, step by step. */
 #include <sys/epoll.h>
 
+#include "engine/lock_watch.h"
 #include "engine/reactor_fixture.h"
 #include "reactor/io.h"
 
@@ -220,6 +221,55 @@ TEST(close_awaited_and_dropped_leaves_nothing)
     pirn__io_close_init(&close_op, NULL);
     closer = (struct poller){.future = &close_op.future};
     EXPECT_EQ(PIRN_READY, poller_poll(&closer));
+}
+
+static enum pirn_poll poll_watched(pirn_future *future,
+                                   struct lock_watch *watch)
+{
+    pirn_waker waker = lock_watch_waker(watch);
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    return pirn_future_poll(future, &cx);
+}
+
+/* Goal: a close calls no foreign waker under the lock of the descriptor.
+ * Method: inside the call poll it twice with a waker that looks at the lock, and
+ * once with another; then it is woken. */
+static ssize_t call_and_close_watched(int fd, void *arg)
+{
+    struct lock_watch *watches = arg;
+    struct pirn__io *io = PIRN_CONTAINER_OF(watches[0].locks[0],
+                                            struct pirn__io, lock);
+
+    (void)fd;
+    pirn__io_close_init(&close_op, io);
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&close_op.future, &watches[0]));
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&close_op.future, &watches[0]));
+    EXPECT_EQ(1, watches[0].clones);
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&close_op.future, &watches[1]));
+    return 0;
+}
+
+TEST(close_calls_no_foreign_waker_under_the_lock)
+{
+    struct watched watched;
+    struct lock_watch watches[2] = {{{0}, 0, 0, 0, 0}, {{0}, 0, 0, 0, 0}};
+    const struct pirn__io_call call = {call_and_close_watched, watches, 0};
+
+    watched_open(&watched);
+    pirn__waiter_leave(&watched.waiter);
+    pirn__io_ref(watched.io);
+    watches[0].locks[0] = &watched.io->lock;
+    watches[1].locks[0] = &watched.io->lock;
+    EXPECT_EQ(0, pirn__io_call(watched.io, PIRN_READABLE, &call));
+    EXPECT_EQ(0, watches[0].wakers);
+    EXPECT_EQ(0, watches[0].wakes);
+    EXPECT_EQ(1, watches[1].wakes);
+    EXPECT_EQ(PIRN_READY, poll_watched(&close_op.future, &watches[1]));
+    EXPECT_EQ(0, watches[1].wakers);
+    EXPECT_EQ(0, watches[0].found + watches[1].found);
+    pirn__io_unref(watched.io);
+    watched_close(&watched);
 }
 
 static void close_twice(void *arg)

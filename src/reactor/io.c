@@ -309,12 +309,3 @@ int pirn__io_take_event(struct pirn__io *io, uint32_t events,
     pirn__unlock(&io->lock);
     return count;
 }
-
-void pirn__io_event(struct pirn__io *io, uint32_t events)
-{
-    pirn_waker wakers[2];
-    int count = pirn__io_take_event(io, events, wakers);
-
-    for (int i = 0; i < count; i++)
-        pirn_waker_wake(wakers[i]);
-}

@@ -214,8 +214,6 @@ enum { PIRN__IO_EVENT_BYTES = 128 };
  * the caller to wake: at most two.  Returns how many. */
 int pirn__io_take_event(struct pirn__io *io, uint32_t events,
                         pirn_waker *wakers);
-/* The same, and wakes them. */
-void pirn__io_event(struct pirn__io *io, uint32_t events);
 
 /* The reactor ends: unbind, the waiters answer PIRN_ESHUTDOWN. */
 void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor);

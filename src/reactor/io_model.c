@@ -234,6 +234,29 @@ MODEL(io_close_against_a_new_reader, .preemptions = 3)
     end();
 }
 
+/* Goal: the same when the descriptor goes elsewhere, which a call may delay. */
+MODEL(io_release_against_a_new_reader, .preemptions = 3)
+{
+    int released;
+
+    begin(PIRN__READY_READ);
+    pirn__io_keep(io);
+    explore_thread(wait_and_be_told, &readers[0]);
+    while ((released = pirn__io_release(io)) == -EBUSY)
+        explore_join();
+    EXPLORE_CHECK(released == fd);
+    explore_join();
+    if (readers[0].result == 0) {
+        EXPLORE_CHECK(model_bell_rang(&readers[0].bell));
+        EXPLORE_CHECK(reader_poll(&readers[0]));
+        EXPLORE_CHECK(readers[0].result == PIRN_ECLOSED);
+    }
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+    pirn__io_drop(io);
+    pirn__sys->close(fd);
+    end();
+}
+
 /* Goal: who waits for the end of the descriptor is told, also when the last
  * call out is another thread's. */
 MODEL(io_closer_waits_for_the_last_call, .preemptions = 3)

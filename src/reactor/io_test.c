@@ -5,6 +5,7 @@
  */
 #include <sys/epoll.h>
 
+#include "engine/lock_watch.h"
 #include "engine/reactor_fixture.h"
 #include "reactor/io.h"
 
@@ -24,6 +25,16 @@ static struct pirn__io *open_io(int fd, int kind, unsigned ready)
 
     pirn__io_open(io, fd, &what);
     return io;
+}
+
+/* As the reactor hands one event over. */
+static void take_event(struct pirn__io *io, uint32_t events)
+{
+    pirn_waker wakers[2];
+    int count = pirn__io_take_event(io, events, wakers);
+
+    for (int i = 0; i < count; i++)
+        pirn_waker_wake(wakers[i]);
 }
 
 /* An operation that reads up to `wanted` bytes. */
@@ -251,6 +262,120 @@ TEST(io_poll_again_renews_waker)
     line_close(&line);
 }
 
+static enum pirn_poll poll_watched(pirn_future *future,
+                                   struct lock_watch *watch)
+{
+    pirn_waker waker = lock_watch_waker(watch);
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    return pirn_future_poll(future, &cx);
+}
+
+/* Goal: no foreign waker is called under the lock of a descriptor, and it is
+ * cloned only if it differs.
+ * Method: one that looks at the lock waits, again, instead of another, is woken
+ * and dropped. */
+TEST(io_calls_no_foreign_waker_under_its_lock)
+{
+    struct line line;
+    struct lock_watch watch = {0}, other = {0};
+
+    line_open(&line);
+    watch.locks[0] = &line.io->lock;
+    other.locks[0] = &line.io->lock;
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&line.ops[0].future, &watch));
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&line.ops[0].future, &watch));
+    EXPECT_EQ(1, watch.clones);
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&line.ops[0].future, &other));
+    EXPECT_EQ(0, watch.wakers);
+    put_byte(line.writer);
+    EXPECT_EQ(1, fixture_turn(&line.fixture));
+    EXPECT_EQ(1, other.wakes);
+    EXPECT_EQ(PIRN_READY, poll_watched(&line.ops[0].future, &other));
+    EXPECT_EQ(PIRN_PENDING, poll_watched(&line.ops[1].future, &watch));
+    for (int i = 1; i < 3; i++)
+        pirn_future_drop(&line.ops[i].future);
+    EXPECT_EQ(0, watch.found + other.found);
+    EXPECT_EQ(0, watch.wakers + other.wakers);
+    line_close(&line);
+}
+
+/* An allocator that looks, with each call, whether a lock of the reactor or of a
+ * descriptor is held. */
+struct nosy {
+    struct reactor_fixture fixture;
+    pirn_alloc alloc;
+    const struct pirn__io *io;
+    int calls;
+    int under_lock;
+};
+
+static void nosy_look(struct nosy *nosy)
+{
+    nosy->calls++;
+    /* relaxed: a lock that is held here was taken by this thread. */
+    if (nosy->io != NULL && pirn__load(&nosy->io->lock.word_, relaxed) != 0)
+        nosy->under_lock++;
+}
+
+static void *nosy_take(void *ctx, size_t size, size_t align)
+{
+    nosy_look(ctx);
+    return pirn__alloc_malloc.take(NULL, size, align);
+}
+
+static void nosy_give(void *ctx, void *memory, size_t size, size_t align)
+{
+    nosy_look(ctx);
+    pirn__alloc_malloc.give(NULL, memory, size, align);
+}
+
+/* Goal: the reactor makes room for more descriptors without a lock held in the
+ * allocator.
+ * Method: a few hundred that wait, one after the other, on a reactor with an
+ * allocator that looks at the lock of the latest. */
+TEST(io_reactor_grows_without_a_lock)
+{
+    enum { MANY = 300 };
+    static struct pirn__io *ios[MANY];
+    static struct read_op ops[MANY];
+    static int writers[MANY];
+    struct nosy nosy = {.alloc = {.take = nosy_take, .give = nosy_give}};
+    struct reactor_fixture *fixture = &nosy.fixture;
+
+    nosy.alloc.ctx = &nosy;
+    fixture_open(fixture);
+    pirn__reactor_shutdown(fixture->reactor);
+    pirn__reactor_free(fixture->reactor);
+    EXPECT_EQ(0, pirn__reactor_new(&nosy.alloc, &fixture->home,
+                                   &fixture->reactor));
+    fixture->home.reactor = fixture->reactor;
+    nosy.calls = 0;
+    for (int i = 0; i < MANY; i++) {
+        int fds[2];
+
+        open_pipe(fds);
+        writers[i] = fds[1];
+        ios[i] = open_io(fds[0], PIRN__FD_PIPE, PIRN__READY_READ);
+        nosy.io = ios[i];
+        read_init(&ops[i], ios[i], 1);
+        EXPECT_EQ(PIRN_PENDING, read_step(&ops[i]));
+    }
+    nosy.io = NULL;
+    EXPECT_GE(nosy.calls, 2);
+    EXPECT_EQ(0, nosy.under_lock);
+    put_byte(writers[MANY - 1]);
+    EXPECT_EQ(1, fixture_turn(fixture));
+    EXPECT_EQ(PIRN_READY, read_step(&ops[MANY - 1]));
+    for (int i = 0; i < MANY; i++) {
+        if (i < MANY - 1)
+            pirn_future_drop(&ops[i].future);
+        pirn__io_close(ios[i]);
+        close(writers[i]);
+    }
+    fixture_close(fixture);
+}
+
 /* An event that comes while the system call is under way. */
 
 struct late_event {
@@ -264,7 +389,7 @@ static ssize_t call_with_event_inside(int fd, void *arg)
 
     (void)fd;
     if (late->calls++ == 0)
-        pirn__io_event(late->io, EPOLLIN);
+        take_event(late->io, EPOLLIN);
     return late->calls == 1 ? -EAGAIN : 7;
 }
 
@@ -311,7 +436,7 @@ static ssize_t call_liar(int fd, void *arg)
 
     (void)fd;
     late->calls++;
-    pirn__io_event(late->io, EPOLLIN);
+    take_event(late->io, EPOLLIN);
     return -EAGAIN;
 }
 
@@ -520,7 +645,7 @@ TEST(io_events_map_to_readiness)
 
         open_pipe(fds);
         io = open_io(fds[0], PIRN__FD_PIPE, 0);
-        pirn__io_event(io, rows[i].events);
+        take_event(io, rows[i].events);
         EXPECT_EQ(PIRN__READY_TICK | rows[i].bits,
                   pirn__readiness_get(&io->readiness));
         pirn__io_close(io);

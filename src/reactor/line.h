@@ -34,15 +34,15 @@ struct pirn__line {
 
 static inline uint8_t pirn__waiter_state(const pirn_io_waiter *waiter)
 {
-    /* acquire [line.state]: pairs with pirn__waiter_set_state(). */
-    return pirn__load(&waiter->state_, acquire);
+    /* relaxed: the lock orders it.  Who is found WOKEN without the lock may try,
+     * if it sees the readiness, and touches nothing else before it locks. */
+    return pirn__load(&waiter->state_, relaxed);
 }
 
 static inline void pirn__waiter_set_state(pirn_io_waiter *waiter, uint8_t state)
 {
-    /* release [line.state]: the readiness for which it is woken is seen by who
-     * sees that it is. */
-    pirn__store(&waiter->state_, state, release);
+    /* relaxed: under the lock; see pirn__waiter_state(). */
+    pirn__store(&waiter->state_, state, relaxed);
 }
 
 void pirn__line_init(struct pirn__line *line);

@@ -71,21 +71,15 @@ static bool lend_waker(struct pirn__op *op)
     return true;
 }
 
-/* Get the waker field back.  False: complete() has moved the waker out. */
+/* Get the waker field back.  False: complete() was first, and has moved the
+ * waker out if it was lent. */
 static bool reclaim_waker(struct pirn__op *op)
 {
-    /* acquire [op.result]: complete() may be found to be first. */
-    uint32_t word = pirn__load(&op->word, acquire);
-
-    do {
-        if (word & OP_COMPLETE)
-            return false;
-        /* acquire [op.result]: as above, when it fails.  Success needs no
-         * order: only the owner ever writes the field, and complete() reads it
-         * only if its own change of the word found the bit set. */
-    } while (!pirn__cas_weak(&op->word, &word, word & ~(uint32_t)OP_WAKER,
-                             acquire, acquire));
-    return true;
+    /* acquire [op.result]: false lets the caller read the result.  The field
+     * itself needs no order: only the owner ever writes it, and complete()
+     * reads it only if its own change of the word found the bit set. */
+    return (pirn__and(&op->word, ~(uint32_t)OP_WAKER, acquire) &
+            OP_COMPLETE) == 0;
 }
 
 /* The owner goes.  Returns the word before; without COMPLETE in it the waker

@@ -169,10 +169,10 @@ struct pirn__home *pirn__reactor_home(const struct pirn__reactor *reactor)
 /* True for the one who has to write. */
 static bool claim_wake(struct pirn__reactor *reactor)
 {
-    /* acq_rel [reactor.wake]: release publishes what the driver is to find,
-     * also when an earlier wake is still pending: its harvest reads this swap
-     * or a later one. */
-    return pirn__swap(&reactor->wake_pending, 1, acq_rel) == 0;
+    /* release [reactor.wake]: publishes what the driver is to find, also when
+     * an earlier wake is still pending: its harvest reads this swap or a later
+     * one. */
+    return pirn__swap(&reactor->wake_pending, 1, release) == 0;
 }
 
 /* Under the lock the descriptor is open or known to be gone. */
@@ -214,24 +214,25 @@ static size_t table_size(uint32_t count)
     return (size_t)count * sizeof(struct slot);
 }
 
-/* Twice as many slots. */
-static int grow_locked(struct pirn__reactor *reactor)
+static uint32_t count_slots(struct pirn__reactor *reactor)
 {
-    const pirn_alloc *alloc = reactor->alloc;
-    uint32_t old = reactor->slot_count;
-    uint32_t count = old == 0 ? SLOTS_FIRST : 2 * old;
-    struct slot *slots;
+    uint32_t count;
 
-    if (count >= SLOT_NONE)
-        return -ENOMEM;
-    slots = alloc->take(alloc->ctx, table_size(count), REACTOR_ALIGN);
-    if (slots == NULL)
-        return -ENOMEM;
-    if (old > 0) {
-        memcpy(slots, reactor->slots, table_size(old));
-        alloc->give(alloc->ctx, reactor->slots, table_size(old),
-                    REACTOR_ALIGN);
-    }
+    pirn__lock(&reactor->lock);
+    count = reactor->slot_count;
+    pirn__unlock(&reactor->lock);
+    return count;
+}
+
+/* Take over a table of `count` slots; returns the one before. */
+static struct slot *replace_slots_locked(struct pirn__reactor *reactor,
+                                         struct slot *slots, uint32_t count)
+{
+    struct slot *old_slots = reactor->slots;
+    uint32_t old = reactor->slot_count;
+
+    if (old > 0)
+        memcpy(slots, old_slots, table_size(old));
     for (uint32_t i = count; i-- > old;) {
         slots[i] = (struct slot){.generation = 1,
                                  .next_free = reactor->free_slot};
@@ -239,15 +240,39 @@ static int grow_locked(struct pirn__reactor *reactor)
     }
     reactor->slots = slots;
     reactor->slot_count = count;
+    return old_slots;
+}
+
+/* Twice as many slots.  Another thread may have seen to it meanwhile, which is
+ * as good. */
+int pirn__reactor_grow(struct pirn__reactor *reactor)
+{
+    const pirn_alloc *alloc = reactor->alloc;
+    uint32_t old = count_slots(reactor);
+    uint32_t count = old == 0 ? SLOTS_FIRST : 2 * old;
+    struct slot *slots, *spare;
+    bool is_ours;
+
+    if (count >= SLOT_NONE)
+        return -ENOMEM;
+    slots = alloc->take(alloc->ctx, table_size(count), REACTOR_ALIGN);
+    if (slots == NULL)
+        return -ENOMEM;
+    pirn__lock(&reactor->lock);
+    is_ours = reactor->slot_count == old;
+    spare = is_ours ? replace_slots_locked(reactor, slots, count) : slots;
+    pirn__unlock(&reactor->lock);
+    if (spare != NULL)
+        alloc->give(alloc->ctx, spare, table_size(is_ours ? old : count),
+                    REACTOR_ALIGN);
     return 0;
 }
 
+/* -ENOBUFS: the table has to grow first. */
 static int take_slot_locked(struct pirn__reactor *reactor, uint32_t *out)
 {
-    int rc = reactor->free_slot == SLOT_NONE ? grow_locked(reactor) : 0;
-
-    if (rc < 0)
-        return rc;
+    if (reactor->free_slot == SLOT_NONE)
+        return -ENOBUFS;
     *out = reactor->free_slot;
     reactor->free_slot = reactor->slots[*out].next_free;
     return 0;
@@ -337,6 +362,36 @@ void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)
 
 /* Alarms. */
 
+static int try_enter_alarm(struct pirn__reactor *reactor,
+                           struct pirn__alarm *alarm, uint64_t *token)
+{
+    int rc;
+
+    pirn__lock(&reactor->lock);
+    rc = take_slot_locked(reactor, &alarm->slot);
+    if (rc == 0) {
+        reactor->slots[alarm->slot].alarm = alarm;
+        *token = token_locked(reactor, alarm->slot);
+    }
+    pirn__unlock(&reactor->lock);
+    return rc;
+}
+
+/* A slot for the alarm, and its token. */
+static int enter_alarm(struct pirn__reactor *reactor,
+                       struct pirn__alarm *alarm, uint64_t *token)
+{
+    int rc;
+
+    /* Ends: each growth makes as much room as there was. */
+    while ((rc = try_enter_alarm(reactor, alarm, token)) == -ENOBUFS) {
+        rc = pirn__reactor_grow(reactor);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
 int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
                      void (*fn)(struct pirn__alarm *alarm))
 {
@@ -346,13 +401,7 @@ int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
     if (rc < 0)
         return rc;
     *alarm = (struct pirn__alarm){.fd = rc, .fn = fn, .armed_ns = UINT64_MAX};
-    pirn__lock(&reactor->lock);
-    rc = take_slot_locked(reactor, &alarm->slot);
-    if (rc == 0) {
-        reactor->slots[alarm->slot].alarm = alarm;
-        token = token_locked(reactor, alarm->slot);
-    }
-    pirn__unlock(&reactor->lock);
+    rc = enter_alarm(reactor, alarm, &token);
     if (rc < 0)
         goto fail_fd;
     rc = add_own(reactor, alarm->fd, token);
@@ -423,10 +472,10 @@ static pirn_deadline prepare_timeout(struct pirn__reactor *reactor,
 
 static void harvest_wake(struct pirn__reactor *reactor)
 {
-    /* acq_rel [reactor.wake]: acquire what each waker that found the flag set
-     * has published; the driver looks at its queues after this.  A swap, for a
+    /* acquire [reactor.wake]: what each waker that found the flag set has
+     * published; the driver looks at its queues after this.  A swap, for a
      * plain store would read from none of them. */
-    (void)pirn__swap(&reactor->wake_pending, 0, acq_rel);
+    (void)pirn__swap(&reactor->wake_pending, 0, acquire);
 }
 
 int pirn__harvest_init(struct pirn__harvest *harvest, const pirn_alloc *alloc)

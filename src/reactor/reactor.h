@@ -97,10 +97,14 @@ int pirn__reactor_bind(struct pirn__reactor *reactor, struct pirn__io *io);
  * nobody from here on. */
 void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io);
 
-/* Enter or remove the descriptor in the set. */
+/* Enter or remove the descriptor in the set.  -ENOBUFS: without any lock,
+ * pirn__reactor_grow() first. */
 int pirn__reactor_watch(struct pirn__reactor *reactor, struct pirn__io *io,
                         int fd);
 void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd);
+
+/* Make room for more descriptors; calls the allocator, so under no lock. */
+int pirn__reactor_grow(struct pirn__reactor *reactor);
 
 struct pirn__home *pirn__reactor_home(const struct pirn__reactor *reactor);
 

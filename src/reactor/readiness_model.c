@@ -185,3 +185,18 @@ MODEL(gate_release_against_close_and_a_call, .preemptions = EXPLORE_UNBOUNDED)
     explore_join();
     EXPLORE_CHECK(pirn__load(&closes, relaxed) == 1);
 }
+
+static void release_with_a_reason(void *arg)
+{
+    pirn_cell_write(&reason, 1);
+    release(arg);
+}
+
+/* Goal: who finds the gate shut by a release sees what was done before it. */
+MODEL(gate_release_against_a_call, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(0);
+    explore_thread(call, NULL);
+    explore_thread(release_with_a_reason, NULL);
+    explore_join();
+}

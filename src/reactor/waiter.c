@@ -18,6 +18,7 @@
 #include "reactor/reactor.h"
 #include "task/home.h"
 #include "task/local.h"
+#include "task/waker.h"
 
 /* Calls in one poll that may find the kernel's readiness wrong. */
 enum { MOST_TRIES = 4 };
@@ -26,7 +27,7 @@ enum { MOST_TRIES = 4 };
 
 /* What must happen to others once the lock is free. */
 struct aftermath {
-    pirn_waker old;            /* replaced by the caller's */
+    struct pirn__home *grows;  /* its reactor has no room; or NULL */
     bool bound;                /* what follows is set */
     struct pirn__home *before; /* bound earlier; or NULL */
     pirn_link moved;           /* wait on the descriptor, but now a reactor
@@ -35,8 +36,6 @@ struct aftermath {
 
 static void clean_up(struct pirn__io *io, struct aftermath *after)
 {
-    if (after->old.ops != NULL)
-        pirn_waker_drop(after->old);
     if (!after->bound)
         return;
     if (after->before != NULL)
@@ -153,9 +152,13 @@ static bool may_try_locked(struct pirn__io *io, pirn_io_waiter *waiter)
     return pirn__line_is_turn_of(pirn__io_line(io, waiter->direction_), waiter);
 }
 
-/* 0: try.  1: wait.  Negative: neither. */
+/* What to do, if nothing is wrong.  The last two need the lock to be free, and
+ * then another decision. */
+enum { TRY, WAIT, CLONE_WAKER, GROW_REACTOR };
+
 static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
-                         pirn_cx *cx, struct aftermath *after)
+                         pirn_cx *cx, pirn_waker *spare,
+                         struct aftermath *after)
 {
     int rc;
 
@@ -164,16 +167,60 @@ static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
     if (pirn__waiter_state(waiter) == PIRN__WAITER_ENDED)
         return PIRN_ESHUTDOWN;
     if (may_try_locked(io, waiter))
-        return 0;
+        return TRY;
     rc = attach_locked(io, waiter->direction_, cx, after);
+    if (rc == -ENOBUFS) {
+        after->grows = pirn__reactor_home(io->reactor);
+        pirn__home_ref(after->grows);
+        return GROW_REACTOR;
+    }
     if (rc < 0)
         return rc;
     if (is_always_ready(io))
-        return 0;
+        return TRY;
+    if (!pirn__waker_place(&waiter->waker_, cx, spare))
+        return CLONE_WAKER;
     pirn__line_enter(pirn__io_line(io, waiter->direction_), waiter);
     waiter->entered_ = true;
-    after->old = pirn_waker_store(&waiter->waker_, cx);
-    return 1;
+    return WAIT;
+}
+
+static int grow_reactor(struct pirn__home *home)
+{
+    int rc = pirn__reactor_grow(home->reactor);
+
+    pirn__home_unref(home);
+    return rc < 0 ? rc : GROW_REACTOR;
+}
+
+static int decide_once(struct pirn__io *io, pirn_io_waiter *waiter, pirn_cx *cx,
+                       pirn_waker *spare)
+{
+    struct aftermath after;
+    int rc;
+
+    after.grows = NULL;
+    after.bound = false;
+    pirn__lock(&io->lock);
+    rc = decide_locked(io, waiter, cx, spare, &after);
+    pirn__unlock(&io->lock);
+    clean_up(io, &after);
+    if (rc == CLONE_WAKER)
+        *spare = pirn_waker_clone(cx->waker);
+    return rc == GROW_REACTOR ? grow_reactor(after.grows) : rc;
+}
+
+/* Ends: a spare is wanted once, and each growth makes as much room as there
+ * was. */
+static int decide(struct pirn__io *io, pirn_io_waiter *waiter, pirn_cx *cx,
+                  pirn_waker *spare)
+{
+    int rc;
+
+    do {
+        rc = decide_once(io, waiter, cx, spare);
+    } while (rc == CLONE_WAKER || rc == GROW_REACTOR);
+    return rc;
 }
 
 /* Before a plain thread waits on a descriptor of its own it asks the kernel:
@@ -196,20 +243,18 @@ enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
                                        int *rc)
 {
     struct pirn__io *io = waiter->io_;
-    struct aftermath after;
+    pirn_waker spare = {0};
 
-    after.old.ops = NULL;
-    after.bound = false;
-    *rc = 0;
+    *rc = TRY;
     if (is_woken(waiter))
         return PIRN_READY;
     if (cx->turn_ != NULL && cx->turn_->parker != NULL)
         ask_if_alone(io, waiter->direction_);
-    pirn__lock(&io->lock);
-    *rc = decide_locked(io, waiter, cx, &after);
-    pirn__unlock(&io->lock);
-    clean_up(io, &after);
-    return *rc > 0 ? PIRN_PENDING : PIRN_READY;
+    *rc = decide(io, waiter, cx, &spare);
+    /* As a rule there is none. */
+    if (spare.ops != NULL)
+        pirn_waker_drop(spare);
+    return *rc == WAIT ? PIRN_PENDING : PIRN_READY;
 }
 
 /* The way without a lock, for who is in no line; false if it has to wait. */

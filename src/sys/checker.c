@@ -10,8 +10,8 @@
 /* The header is macros only and the requests are a few no-ops outside
  * Valgrind, so they are compiled in wherever the header is found. */
 #if defined(__has_include) && !defined(PIRN_NO_VALGRIND)
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
 #define WITH_VALGRIND 1
 #endif
 #endif
@@ -26,14 +26,24 @@ static bool valgrind_active(void)
     return RUNNING_ON_VALGRIND != 0;
 }
 
+/* What an earlier user has left is garbage to the next one, and nobody's in
+ * between.  (The very first stack has the number 0, too, and is not looked after
+ * in this way.) */
 static uint32_t valgrind_begin(void *base, size_t size)
 {
-    return (uint32_t)VALGRIND_STACK_REGISTER(base, (char *)base + size);
+    uint32_t id =
+        (uint32_t)VALGRIND_STACK_REGISTER(base, (char *)base + size);
+
+    if (id != 0)
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(base, size);
+    return id;
 }
 
-static void valgrind_end(uint32_t id)
+static void valgrind_end(uint32_t id, void *base, size_t size)
 {
     VALGRIND_STACK_DEREGISTER(id);
+    if (id != 0)
+        (void)VALGRIND_MAKE_MEM_NOACCESS(base, size);
 }
 
 #else
@@ -50,9 +60,11 @@ static uint32_t valgrind_begin(void *base, size_t size)
     return 0;
 }
 
-static void valgrind_end(uint32_t id)
+static void valgrind_end(uint32_t id, void *base, size_t size)
 {
     (void)id;
+    (void)base;
+    (void)size;
 }
 
 #endif
@@ -99,7 +111,7 @@ uint32_t pirn__checker_stack_begin(void *base, size_t size)
 
 void pirn__checker_stack_end(uint32_t id, void *base, size_t size)
 {
-    valgrind_end(id);
+    valgrind_end(id, base, size);
     asan_end(base, size);
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a digit is worth; 16 of anything else. */
 static uint64_t digit_value(char digit)
@@ -49,4 +50,20 @@ int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
         return -EINVAL;
     *value = number;
     return 1;
+}
+
+int pirn__environment_word(const char *name, const char *const *words,
+                           uint32_t count, uint32_t *index)
+{
+    const char *text = secure_getenv(name);
+
+    if (text == NULL || *text == '\0')
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *index = i;
+            return 1;
+        }
+    }
+    return -EINVAL;
 }

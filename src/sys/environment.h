@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sys/environment.h - numbers that the process's environment holds. */
+/* src/sys/environment.h - numbers and words that the process's environment
+ * holds.
+ */
 #ifndef PIRN_SYS_ENVIRONMENT_H
 #define PIRN_SYS_ENVIRONMENT_H
 
@@ -11,5 +13,9 @@
  * caller (setuid) has no variables. */
 int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
                              uint64_t *value);
+
+/* The same for one of `count` words, of which *index becomes the number. */
+int pirn__environment_word(const char *name, const char *const *words,
+                           uint32_t count, uint32_t *index);
 
 #endif /* PIRN_SYS_ENVIRONMENT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sys/environment_test.c - numbers in the environment. */
+/* src/sys/environment_test.c - numbers and words in the environment. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -67,4 +67,30 @@ TEST(environment_number_malformed_or_out_of_range_is_refused)
         EXPECT_EQ(-EINVAL, read_text(texts[i], 512, &value));
     EXPECT_EQ(-EINVAL, read_text("18446744073709551616", UINT64_MAX, &value));
     EXPECT_EQ(42, value);
+}
+
+/* Goal: one of the words is read, unset and empty say nothing, and anything else
+ * is refused and changes nothing.
+ * Method: each; parts and other spellings of a word. */
+TEST(environment_word_is_one_of_those_given)
+{
+    static const char *const words[] = {"left", "right"};
+    static const char *const wrong[] = {"lef", "leftright", "Left", " left",
+                                        "0", "both"};
+    uint32_t index = 7;
+
+    EXPECT_EQ(0, unsetenv(NAME));
+    EXPECT_EQ(0, pirn__environment_word(NAME, words, 2, &index));
+    EXPECT_EQ(0, setenv(NAME, "", 1));
+    EXPECT_EQ(0, pirn__environment_word(NAME, words, 2, &index));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        EXPECT_EQ(0, setenv(NAME, wrong[i], 1));
+        EXPECT_EQ(-EINVAL, pirn__environment_word(NAME, words, 2, &index));
+    }
+    EXPECT_EQ(7, index);
+    for (uint32_t i = 0; i < 2; i++) {
+        EXPECT_EQ(0, setenv(NAME, words[i], 1));
+        EXPECT_EQ(1, pirn__environment_word(NAME, words, 2, &index));
+        EXPECT_EQ(i, index);
+    }
 }

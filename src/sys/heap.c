@@ -3,13 +3,14 @@
 #include "sys/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/directory.h"
+#include "base/poison.h"
 
-static void *heap_take(void *ctx, size_t size, size_t align)
+static void *take(size_t size, size_t align)
 {
-    (void)ctx;
     if (align <= _Alignof(max_align_t))
         return malloc(size);
     /* C11 wants a size that is a multiple of the alignment. */
@@ -18,11 +19,22 @@ static void *heap_take(void *ctx, size_t size, size_t align)
     return aligned_alloc(align, pirn__round_up(size, align));
 }
 
+static void *heap_take(void *ctx, size_t size, size_t align)
+{
+    void *memory = take(size, align);
+
+    (void)ctx;
+    if (PIRN__IS_HOSTILE && memory != NULL)
+        memset(memory, PIRN__FRESH_BYTE, size);
+    return memory;
+}
+
 static void heap_give(void *ctx, void *memory, size_t size, size_t align)
 {
     (void)ctx;
-    (void)size;
     (void)align;
+    if (PIRN__IS_HOSTILE)
+        memset(memory, PIRN__HIDDEN_BYTE, size);
     free(memory);
 }
 

@@ -44,6 +44,7 @@ const struct pirn__sys pirn__sys_linux = {
     .accept = pirn__linux_accept,
     .connect = pirn__linux_connect,
     .send = pirn__linux_send,
+    .send_more = pirn__linux_send_more,
     .recv = pirn__linux_recv,
     .sendv = pirn__linux_sendv,
     .shutdown = pirn__linux_shutdown,
@@ -59,4 +60,8 @@ const struct pirn__sys pirn__sys_linux = {
     .epoll_wait = pirn__linux_epoll_wait,
 };
 
+#ifdef PIRN_HOSTILE
+const struct pirn__sys *pirn__sys = &pirn__sys_hostile;
+#else
 const struct pirn__sys *pirn__sys = &pirn__sys_linux;
+#endif

@@ -84,6 +84,7 @@ int pirn__linux_listen(int fd, int backlog);
 int pirn__linux_accept(int fd, struct sockaddr *address, unsigned *len);
 int pirn__linux_connect(int fd, const struct sockaddr *address, unsigned len);
 ssize_t pirn__linux_send(int fd, const void *buf, size_t len);
+ssize_t pirn__linux_send_more(int fd, const void *buf, size_t len);
 ssize_t pirn__linux_recv(int fd, void *buf, size_t len);
 ssize_t pirn__linux_sendv(int fd, const struct iovec *vec, int count);
 int pirn__linux_shutdown(int fd, int how);

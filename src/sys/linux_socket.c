@@ -41,14 +41,24 @@ int pirn__linux_connect(int fd, const struct sockaddr *address, unsigned len)
     return rc == -EINTR ? -EINPROGRESS : rc;
 }
 
-ssize_t pirn__linux_send(int fd, const void *buf, size_t len)
+static ssize_t send_with(int fd, const void *buf, size_t len, int flags)
 {
     ssize_t n;
 
     do {
-        n = send(fd, buf, len, MSG_NOSIGNAL);
+        n = send(fd, buf, len, MSG_NOSIGNAL | flags);
     } while (n < 0 && errno == EINTR);
     return pirn__linux_count(n);
+}
+
+ssize_t pirn__linux_send(int fd, const void *buf, size_t len)
+{
+    return send_with(fd, buf, len, 0);
+}
+
+ssize_t pirn__linux_send_more(int fd, const void *buf, size_t len)
+{
+    return send_with(fd, buf, len, MSG_MORE);
 }
 
 ssize_t pirn__linux_recv(int fd, void *buf, size_t len)

@@ -254,7 +254,7 @@ static int broken_socket(void)
     return fds[0];
 }
 
-/* Goal: send, sendv and sendfile to a dead peer are -EPIPE and no signal.
+/* Goal: every way to send to a dead peer is -EPIPE and no signal.
  * Method: default disposition. */
 TEST(linux_send_to_dead_peer_raises_nothing)
 {
@@ -268,6 +268,7 @@ TEST(linux_send_to_dead_peer_raises_nothing)
     fflush(file);
     signal(SIGPIPE, SIG_DFL);
     EXPECT_EQ(-EPIPE, pirn__sys->send(fd, "x", 1));
+    EXPECT_EQ(-EPIPE, pirn__sys->send_more(fd, "x", 1));
     EXPECT_EQ(-EPIPE, pirn__sys->sendv(fd, &vec, 1));
     EXPECT_EQ(-EPIPE, pirn__sys->sendfile(fd, fileno(file), &offset, 7));
     EXPECT_EQ(0, offset);

@@ -24,6 +24,15 @@
 
 #define PIRN__WATCH_SWITCH (PIRN__WITH_ASAN || PIRN__WITH_TSAN)
 
+/* Code that is compiled with -fstack-clash-protection touches a large frame at
+ * least once in so many bytes, so that it cannot step over a guard of this size.
+ * Compilers for 64-bit ARM rely on guards of 64 KiB. */
+#if defined(__aarch64__)
+#define PIRN__STACK_PROBE_BYTES (64 << 10)
+#else
+#define PIRN__STACK_PROBE_BYTES (4 << 10)
+#endif
+
 /* The entry of a context; never returns, it leaves by pirn__context_exit(). */
 typedef void pirn__context_fn(void *arg);
 

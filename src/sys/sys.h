@@ -77,6 +77,8 @@ struct pirn__sys {
     int (*accept)(int fd, struct sockaddr *address, unsigned *len);
     int (*connect)(int fd, const struct sockaddr *address, unsigned len);
     ssize_t (*send)(int fd, const void *buf, size_t len); /* no SIGPIPE */
+    /* The same; TCP may wait for more before it sends a part of a segment. */
+    ssize_t (*send_more)(int fd, const void *buf, size_t len);
     ssize_t (*recv)(int fd, void *buf, size_t len);
     /* No SIGPIPE either. */
     ssize_t (*sendv)(int fd, const struct iovec *vec, int count);
@@ -111,7 +113,8 @@ enum pirn__fd_kind {
 
 extern const struct pirn__sys *pirn__sys;
 
-/* The table of the real system. */
+/* The table of the real system; and one over it, in the hostile build. */
 extern const struct pirn__sys pirn__sys_linux;
+extern struct pirn__sys pirn__sys_hostile;
 
 #endif /* PIRN_SYS_SYS_H */

@@ -118,12 +118,3 @@ int pirn_yield(void)
         return -EDEADLK;
     return local->waiter == NULL ? 0 : local->waiter->yield(local);
 }
-
-int pirn__fast_path(struct pirn__local *local)
-{
-    if (local == NULL)
-        return -ENOMEM;
-    if (local->no_suspend > 0)
-        return -EDEADLK;
-    return local->waiter == NULL ? 0 : local->waiter->fast_path(local);
-}

@@ -67,6 +67,17 @@ void pirn_future_describe(const pirn_future *future, pirn_text *out)
         pirn__no_suspend_end(local);
 }
 
+void pirn__turn_defer(pirn_cx *cx)
+{
+    struct pirn__turn *turn = cx->turn_;
+
+    /* The flag alone runs the task again; a waker that is not the task's own
+     * may have to tell a combinator which child to poll. */
+    turn->deferred = true;
+    if (turn->task == NULL || !pirn__waker_is_of(cx->waker, turn->task))
+        pirn_waker_wake_by_ref(cx->waker);
+}
+
 bool pirn_coop_spend(pirn_cx *cx)
 {
     struct pirn__turn *turn = cx->turn_;
@@ -77,11 +88,7 @@ bool pirn_coop_spend(pirn_cx *cx)
         turn->budget--;
         return true;
     }
-    /* The flag alone runs the task again; a waker that is not the task's own
-     * may have to tell a combinator which child to poll. */
-    turn->deferred = true;
-    if (turn->task == NULL || !pirn__waker_is_of(cx->waker, turn->task))
-        pirn_waker_wake_by_ref(cx->waker);
+    pirn__turn_defer(cx);
     return false;
 }
 

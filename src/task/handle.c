@@ -25,13 +25,16 @@ pirn_task *pirn_task_ref(pirn_task *handle)
 void pirn_task_unref(pirn_task *handle)
 {
     struct pirn__task *task = of_handle(handle);
+    const char *message;
     unsigned dropped;
 
     if (handle == NULL)
         return;
     dropped = pirn__state_drop_handle(pirn__task_state(task));
-    if ((dropped & PIRN__HANDLE_UNSEEN) != 0)
-        pirn__task_report(task, pirn__task_outcome(task), "");
+    if ((dropped & PIRN__HANDLE_UNSEEN) != 0) {
+        message = task->u.end.message;
+        pirn__task_report(task, message != NULL ? message : "");
+    }
     if ((dropped & PIRN__HANDLE_OUTPUT) != 0)
         pirn_future_discard(pirn__task_future(task));
     if ((dropped & PIRN__HANDLE_LAST) != 0)

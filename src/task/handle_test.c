@@ -359,6 +359,112 @@ TEST(task_bad_outcome_reaches_joiner_or_hook)
     lab_finish(&lab);
 }
 
+/* A task that fails with words, but has a code of its own as its outcome. */
+static enum pirn_poll fail_with_words(struct script *script, pirn_cx *cx)
+{
+    script->waker = pirn_waker_clone(cx->waker);
+    pirn_cx_fail(cx, "page %d is gone", 7);
+    return PIRN_READY;
+}
+
+/* Goal: the words of a failure reach the hook whenever it is told, and the
+ * outcome is PIRN_EFAILED whatever the future says.
+ * Method: joined; without a handle; the handle given up after the end, after
+ * another task has failed on the same thread. */
+TEST(task_failure_keeps_its_words_for_the_last_handle)
+{
+    struct script joined = {.on_poll = fail_with_words, .outcome = -EIO};
+    struct script loose = joined, unseen = joined;
+    struct script other = {.outcome = -EPIPE};
+    struct lab lab;
+    pirn_task *task;
+
+    lab_begin(&lab);
+    task = lab_spawn(&lab, &joined);
+    EXPECT(lab_run(&lab));
+    EXPECT_EQ(PIRN_EFAILED, lab_outcome(task));
+    pirn_task_unref(task);
+    EXPECT_EQ(0, lab.fails);
+
+    (void)lab_spawn_loose(&lab, &loose);
+    EXPECT(lab_run(&lab));
+    EXPECT_EQ(1, lab.fails);
+    EXPECT_EQ(PIRN_EFAILED, lab.fail_outcome);
+    EXPECT_STR_EQ("page 7 is gone", lab.fail_message);
+
+    task = lab_spawn(&lab, &unseen);
+    EXPECT(lab_run(&lab));
+    (void)lab_spawn_loose(&lab, &other);
+    EXPECT(lab_run(&lab));
+    EXPECT_EQ(2, lab.fails);
+    EXPECT_STR_EQ("", lab.fail_message);
+    pirn_task_unref(task);
+    EXPECT_EQ(3, lab.fails);
+    EXPECT_EQ(PIRN_EFAILED, lab.fail_outcome);
+    EXPECT_STR_EQ("page 7 is gone", lab.fail_message);
+
+    pirn_waker_drop(joined.waker);
+    pirn_waker_drop(loose.waker);
+    pirn_waker_drop(unseen.waker);
+    lab_finish(&lab);
+}
+
+/* Goal: without memory for its words a failure is told all the same.
+ * Method: the allocation of the copy fails. */
+TEST(task_failure_without_memory_is_told_without_words)
+{
+    struct script script = {.on_poll = fail_with_words};
+    struct lab lab;
+    pirn_task *task;
+
+    lab_begin(&lab);
+    task = lab_spawn(&lab, &script);
+    lab.fail_at = lab.calls + 1;
+    EXPECT(lab_run(&lab));
+    lab.fail_at = 0;
+    pirn_task_unref(task);
+    EXPECT_EQ(1, lab.fails);
+    EXPECT_EQ(PIRN_EFAILED, lab.fail_outcome);
+    EXPECT_STR_EQ("", lab.fail_message);
+    pirn_waker_drop(script.waker);
+    lab_finish(&lab);
+}
+
+/* Goal: the hook is told of a failure once.
+ * Method: after it was told, with the end and with the last handle, new handles
+ * are found by the id and given up. */
+TEST(task_failure_is_told_once)
+{
+    struct script loose = {.on_poll = fail_with_words}, unseen = loose;
+    struct lab lab;
+    pirn_task *task;
+    pirn_task_id id;
+
+    lab_begin(&lab);
+    id = lab_spawn_loose(&lab, &loose);
+    EXPECT(lab_run(&lab));
+    EXPECT_EQ(1, lab.fails);
+    EXPECT_EQ(0, pirn_id_find(id, &task));
+    EXPECT_EQ(PIRN_EFAILED, lab_outcome(task));
+    pirn_task_unref(task);
+    EXPECT_EQ(0, pirn_id_find(id, &task));
+    pirn_task_unref(task);
+    EXPECT_EQ(1, lab.fails);
+
+    task = lab_spawn(&lab, &unseen);
+    id = pirn_task_get_id(task);
+    EXPECT(lab_run(&lab));
+    pirn_task_unref(task);
+    EXPECT_EQ(2, lab.fails);
+    EXPECT_EQ(0, pirn_id_find(id, &task));
+    pirn_task_unref(task);
+    EXPECT_EQ(2, lab.fails);
+
+    pirn_waker_drop(loose.waker);
+    pirn_waker_drop(unseen.waker);
+    lab_finish(&lab);
+}
+
 /* Somebody who holds the group's lock until the settlement waits for it, gives
  * the last handle up and lets go. */
 struct hinderer {

@@ -184,3 +184,20 @@ MODEL(join_second_waiter_is_refused_or_alone, .preemptions = 2, .stale = 2)
     run(NULL);
     end(0);
 }
+
+/* Goal: who waits is woken by the end. */
+MODEL(join_waiter_is_woken, .preemptions = EXPLORE_UNBOUNDED, .stale = 2)
+{
+    pirn_join_op op;
+    bool ready;
+
+    begin();
+    explore_thread(run, NULL);
+    pirn_join_init(&op, handle);
+    ready = poll(&op, &bells[0]);
+    explore_join();
+    EXPLORE_CHECK(ready || model_bell_rang(&bells[0]));
+    EXPLORE_CHECK(ready || poll(&op, &bells[0]));
+    pirn_task_unref(handle);
+    end(0);
+}

@@ -12,17 +12,21 @@
 #include "task/task.h"
 
 /* Memory of the process, not of a runtime: a thread may serve several. */
-static struct pirn__local *local_new(void)
+struct pirn__local *pirn__local_new(void)
 {
     const pirn_alloc *alloc = &pirn__alloc_malloc;
     struct pirn__local *local =
         alloc->take(alloc->ctx, sizeof *local, _Alignof(struct pirn__local));
 
-    if (local == NULL)
-        return NULL;
-    memset(local, 0, sizeof *local);
-    pirn__tls_set(local);
+    if (local != NULL)
+        memset(local, 0, sizeof *local);
     return local;
+}
+
+static void let_parker_go(struct pirn__local *local)
+{
+    if (local->parker != NULL)
+        pirn__parker_unref(local->parker);
 }
 
 static void local_free(void *value)
@@ -30,9 +34,27 @@ static void local_free(void *value)
     const pirn_alloc *alloc = &pirn__alloc_malloc;
     struct pirn__local *local = value;
 
-    if (local->parker != NULL)
-        pirn__parker_unref(local->parker);
+    let_parker_go(local);
     alloc->give(alloc->ctx, local, sizeof *local, _Alignof(struct pirn__local));
+}
+
+void pirn__local_adopt(struct pirn__local *local)
+{
+    pirn__tls_set(local);
+}
+
+void pirn__local_disown(struct pirn__local *local)
+{
+    local_free(local);
+}
+
+struct pirn__local *pirn__local_make(void)
+{
+    struct pirn__local *local = pirn__local_new();
+
+    if (local != NULL)
+        pirn__local_adopt(local);
+    return local;
 }
 
 static const char *who(void)
@@ -53,11 +75,38 @@ __attribute__((constructor)) static void register_with_lower_layers(void)
     pirn__abort_set_who(who);
 }
 
-struct pirn__local *pirn__local(void)
+struct pirn__local *pirn__local_borrow(struct pirn__local *spare)
 {
-    struct pirn__local *local = pirn__tls_get();
+    struct pirn__local *local = pirn__local();
 
-    return __builtin_expect(local != NULL, 1) ? local : local_new();
+    if (local != NULL)
+        return local;
+    *spare = (struct pirn__local){0};
+    pirn__local_adopt(spare);
+    return spare;
+}
+
+void pirn__local_return(struct pirn__local *spare)
+{
+    if (pirn__tls_get() != spare)
+        return;
+    let_parker_go(spare);
+    pirn__tls_set(NULL);
+}
+
+/* Threads that have asked for random numbers. */
+static PIRN_ATOMIC(uint64_t) seeds;
+
+uint32_t pirn__random_below(uint32_t limit)
+{
+    struct pirn__local *local = pirn__local();
+
+    if (local == NULL)
+        return 0;
+    if (local->prng.state == 0)
+        /* relaxed: only has to be another number for each. */
+        pirn__prng_seed(&local->prng, pirn__add(&seeds, 1, relaxed));
+    return pirn__prng_below(&local->prng, limit);
 }
 
 struct pirn__home *pirn__local_home(void)

@@ -12,7 +12,11 @@
 #include <pirn/future.h>
 #include <pirn/link.h>
 
+#include <errno.h>
+
 #include "base/atomic.h"
+#include "base/prng.h"
+#include "sys/tls.h"
 
 struct pirn__home;
 struct pirn__task;
@@ -65,11 +69,36 @@ struct pirn__local {
     uint32_t no_suspend;
     bool watches_faults; /* this thread has a stack for fault reports */
     struct pirn__parker *parker; /* made at the first park of this thread */
+    struct pirn__prng prng; /* seeded at its first use; 0 before */
 };
 
+/* pirn__local() of a thread that has no record yet. */
+struct pirn__local *pirn__local_make(void);
+
 /* This thread's record.  Made on first use; NULL only when there is no memory
- * for it.  A real call, never inlined. */
-struct pirn__local *pirn__local(void);
+ * for it.  The pointer is fetched by a real call each time. */
+static inline struct pirn__local *pirn__local(void)
+{
+    struct pirn__local *local = pirn__tls_get();
+
+    return __builtin_expect(local != NULL, 1) ? local : pirn__local_make();
+}
+
+/* A random number below `limit` > 0, for the order in which a combinator polls;
+ * 0 on a thread without a record. */
+uint32_t pirn__random_below(uint32_t limit);
+
+/* A record for a thread that is yet to be started, so that want of memory is an
+ * error of the start; NULL without.  That thread adopts it first of all; without
+ * a thread it is disowned. */
+struct pirn__local *pirn__local_new(void);
+void pirn__local_adopt(struct pirn__local *local);
+void pirn__local_disown(struct pirn__local *local);
+
+/* For what must not fail: this thread's record, which is *spare until the
+ * return if there is no memory for another. */
+struct pirn__local *pirn__local_borrow(struct pirn__local *spare);
+void pirn__local_return(struct pirn__local *spare);
 
 /* The home that is current here: of the running task, else the entered one. */
 struct pirn__home *pirn__local_home(void);
@@ -175,6 +204,10 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
     return poll;
 }
 
+/* In a poll that has a turn and is about to return PIRN_PENDING: be polled again
+ * after the others, and after a look for events. */
+void pirn__turn_defer(pirn_cx *cx);
+
 /* Spend one unit as pirn_coop_spend() does. */
 static inline bool pirn__coop_spend(pirn_cx *cx)
 {
@@ -190,6 +223,13 @@ static inline bool pirn__coop_spend(pirn_cx *cx)
  * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
  * the fast path may not be used and the future must be built.  `local` is this
  * thread's; NULL is -ENOMEM. */
-int pirn__fast_path(struct pirn__local *local);
+static inline int pirn__fast_path(struct pirn__local *local)
+{
+    if (local == NULL)
+        return -ENOMEM;
+    if (local->no_suspend > 0)
+        return -EDEADLK;
+    return local->waiter == NULL ? 0 : local->waiter->fast_path(local);
+}
 
 #endif /* PIRN_TASK_LOCAL_H */

@@ -75,9 +75,9 @@ static bool announce(struct pirn__parker *parker, uint32_t where)
 {
     uint32_t empty = PIRN__PARKER_EMPTY;
 
-    /* acq_rel [parker.word]: release hands `wake_fd` to the unparker.  relaxed
-     * when it fails: who takes the unpark then does so with acquire. */
-    if (pirn__cas(&parker->word, &empty, where, acq_rel, relaxed))
+    /* release [parker.word]: hands `wake_fd` to the unparker.  relaxed when it
+     * fails: who takes the unpark then does so with acquire. */
+    if (pirn__cas(&parker->word, &empty, where, release, relaxed))
         return true;
     PIRN_ASSERT(empty == PIRN__PARKER_NOTIFIED);
     return false;
@@ -86,16 +86,17 @@ static bool announce(struct pirn__parker *parker, uint32_t where)
 /* Be awake again; true if an unpark had come. */
 static bool retreat(struct pirn__parker *parker)
 {
-    /* acq_rel [parker.word]: as in consume. */
-    return pirn__swap(&parker->word, PIRN__PARKER_EMPTY, acq_rel) ==
+    /* acquire [parker.word]: as in consume. */
+    return pirn__swap(&parker->word, PIRN__PARKER_EMPTY, acquire) ==
            PIRN__PARKER_NOTIFIED;
 }
 
 /* The home in `driven`, whose reference is the caller's; or NULL. */
 static struct pirn__home *take_driven(struct pirn__parker *parker)
 {
-    /* acq_rel [parker.driven]: of the thread and the unparkers one gets it. */
-    return pirn__swap(&parker->driven, NULL, acq_rel);
+    /* acquire [parker.driven]: the home is there.  Of the thread and the
+     * unparkers one gets it. */
+    return pirn__swap(&parker->driven, NULL, acquire);
 }
 
 void pirn__parker_drive_over(struct pirn__parker *parker)

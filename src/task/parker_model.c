@@ -97,18 +97,18 @@ MODEL(parker_unpark_and_readiness_in_poll, .preemptions = 3, .spurious = -1)
 
 /* Driving: the home's own sleep stands for the wait set. */
 
-static void drive(void)
+static void drive_until(struct model_home *of, int reasons)
 {
-    while (pirn__load(&reason, relaxed) < 2) {
-        uint32_t seen = model_home_wakes(&model);
+    while (pirn__load(&reason, relaxed) < reasons) {
+        uint32_t seen = model_home_wakes(of);
 
-        if (!pirn__parker_drive_begin(parker, &model.home)) {
+        if (!pirn__parker_drive_begin(parker, &of->home)) {
             (void)pirn__parker_consume(parker);
             continue;
         }
         /* The driver looks between two turns, then sleeps. */
-        if (pirn__load(&reason, relaxed) < 2)
-            model_home_wait(&model, seen);
+        if (pirn__load(&reason, relaxed) < reasons)
+            model_home_wait(of, seen);
         (void)pirn__parker_drive_end(parker);
     }
     pirn__parker_drive_over(parker);
@@ -126,7 +126,7 @@ MODEL(parker_two_unparks_of_a_driver, .preemptions = 3)
     wakers[1] = pirn__parker_waker(parker);
     explore_thread(wake, &wakers[0]);
     explore_thread(wake, &wakers[1]);
-    drive();
+    drive_until(&model, 2);
     explore_join();
     EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
     EXPLORE_CHECK(pirn__load(&model.frees, relaxed) == 0);
@@ -159,6 +159,22 @@ MODEL(parker_unpark_of_a_driver_that_goes_elsewhere, .preemptions = 3)
     drive_once(&model);
     drive_once(&other_model);
     pirn__parker_drive_over(parker);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
+    EXPLORE_CHECK(pirn__load(&other_model.home.refs, relaxed) == 1);
+}
+
+/* Goal: who drives another runtime than before is woken there. */
+MODEL(parker_unpark_of_a_driver_that_sleeps_elsewhere, .preemptions = 3)
+{
+    static pirn_waker waker;
+
+    begin();
+    waker = pirn__parker_waker(parker);
+    explore_thread(wake, &waker);
+    drive_once(&model);
+    model_home_begin(&other_model);
+    drive_until(&other_model, 1);
     explore_join();
     EXPLORE_CHECK(pirn__load(&model.home.refs, relaxed) == 1);
     EXPLORE_CHECK(pirn__load(&other_model.home.refs, relaxed) == 1);

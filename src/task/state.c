@@ -73,7 +73,10 @@ uint64_t pirn__state_complete(pirn__state *state, bool output)
     do {
         PIRN_ASSERT((word & PIRN__RUNNING) != 0);
         next = (word & ~(PIRN__RUNNING | PIRN__NOTIFIED)) | PIRN__COMPLETE;
-        if (output && (word & PIRN__JOIN_INTEREST) != 0)
+        /* Without a handle the caller sees to the outcome. */
+        if ((word & PIRN__JOIN_INTEREST) == 0)
+            next |= PIRN__JOIN_CLAIM;
+        else if (output)
             next |= PIRN__OUTPUT;
     } while (!pirn__state_step(state, &word, next));
     return next;
@@ -128,6 +131,8 @@ unsigned pirn__state_drop_handle(pirn__state *state)
         next = word - PIRN__HANDLE;
         if (last)
             next &= ~(PIRN__JOIN_INTEREST | PIRN__OUTPUT);
+        if (last && (word & PIRN__COMPLETE) != 0)
+            next |= PIRN__JOIN_CLAIM;
     } while (!pirn__state_step(state, &word, next));
     return last ? last_handle_flags(word) : PIRN__HANDLE_OTHERS;
 }
@@ -152,8 +157,8 @@ enum pirn__join pirn__state_join_claim(pirn__state *state)
 
 void pirn__state_join_unclaim(pirn__state *state)
 {
-    /* acq_rel [state.word]: the next claimant sees the slot as we left it. */
-    uint64_t before = pirn__and(state, ~PIRN__JOIN_CLAIM, acq_rel);
+    /* release [state.word]: the next claimant sees the slot as we left it. */
+    uint64_t before = pirn__and(state, ~PIRN__JOIN_CLAIM, release);
 
     PIRN_ASSERT((before & PIRN__JOIN_CLAIM) != 0);
 }

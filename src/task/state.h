@@ -22,7 +22,8 @@
  *         22     JOIN_STATE     the cell has a join slot
  *         23     OUTPUT         a finished future is kept for whoever takes it
  *         24-38  HANDLES        how many pirn_task handles exist
- *         39     JOIN_CLAIM     a waiter uses the join slot
+ *         39     JOIN_CLAIM     a waiter uses the join slot; after the end:
+ *                               somebody has seen to the outcome
  *         40-63  REFS           who keeps the cell: the group until settlement,
  *                               all handles together, and each waker
  *
@@ -42,9 +43,10 @@
  * it takes it back, which works only until COMPLETE.  After COMPLETE with
  * JOIN_WAKER set it is the completer's alone.
  *
- * Orders: every transition but those of references and the output is one
- * acq_rel read-modify-write, also when it changes nothing, so that what a waker
- * wrote before a merged wake is seen by the poll that the wake was merged into.
+ * Orders: every transition but those of references, of the output and of the end
+ * of a claim is one acq_rel read-modify-write, also when it changes nothing, so
+ * that what a waker wrote before a merged wake is seen by the poll that the wake
+ * was merged into.
  */
 #ifndef PIRN_TASK_STATE_H
 #define PIRN_TASK_STATE_H
@@ -67,6 +69,7 @@
 #define PIRN__PINNED PIRN__STATE_BIT(9)
 #define PIRN__EXTRAS PIRN__STATE_BIT(10)
 #define PIRN__CLASS_SHIFT 11
+#define PIRN__CLASS_MASK (PIRN__STATE_BIT(13) - PIRN__STATE_BIT(11))
 #define PIRN__HOME_SHIFT 13
 #define PIRN__HOME_MASK (PIRN__STATE_BIT(22) - PIRN__STATE_BIT(13))
 #define PIRN__HOME_LIMIT 512
@@ -114,6 +117,9 @@ static inline enum pirn__start pirn__state_start(pirn__state *state, uint32_t ho
 /* True if only its home worker may run it. */
 static inline bool pirn__state_is_pinned(const pirn__state *state);
 
+/* Its priority class, constant. */
+static inline uint32_t pirn__state_class(const pirn__state *state);
+
 /* Where it last ran; a hint. */
 static inline uint32_t pirn__state_home(const pirn__state *state);
 
@@ -138,7 +144,7 @@ enum pirn__handle_drop {
     PIRN__HANDLE_OTHERS = 0,
     PIRN__HANDLE_LAST = 1,    /* flag: that was the last handle */
     PIRN__HANDLE_OUTPUT = 2,  /* flag: its output is the caller's to discard */
-    PIRN__HANDLE_UNSEEN = 4,  /* flag: it has ended and nobody joined it */
+    PIRN__HANDLE_UNSEEN = 4,  /* flag: it has ended and nobody has seen how */
 };
 
 void pirn__state_add_handle(pirn__state *state);

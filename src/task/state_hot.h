@@ -68,6 +68,12 @@ static inline bool pirn__state_is_pinned(const pirn__state *state)
     return (pirn__state_guess(state) & PIRN__PINNED) != 0;
 }
 
+static inline uint32_t pirn__state_class(const pirn__state *state)
+{
+    return (uint32_t)((pirn__state_guess(state) & PIRN__CLASS_MASK) >>
+                      PIRN__CLASS_SHIFT);
+}
+
 static inline uint32_t pirn__state_home(const pirn__state *state)
 {
     return (uint32_t)((pirn__state_guess(state) & PIRN__HOME_MASK) >>

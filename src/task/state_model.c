@@ -32,8 +32,11 @@ static void submit(enum pirn__wake wake)
 
 static void unref(void)
 {
-    if (pirn__state_unref(&state))
-        frees++;
+    if (!pirn__state_unref(&state))
+        return;
+    /* The memory goes to the next, after everybody's last use. */
+    pirn_cell_write(&future, 0);
+    frees++;
 }
 
 /* Pop once; true if there was something to run. */

@@ -112,6 +112,8 @@ void pirn__task_open(struct pirn__task *task,
         flags |= PIRN__EXTRAS;
     if (plan->options != NULL && plan->options->pinned)
         flags |= PIRN__PINNED | (uint64_t)plan->home_worker << PIRN__HOME_SHIFT;
+    if (plan->options != NULL)
+        flags |= (uint64_t)plan->options->priority << PIRN__CLASS_SHIFT;
     pirn__state_open(pirn__task_state(task), flags, plan->handle);
 }
 
@@ -124,16 +126,19 @@ struct pirn__extras *pirn__task_extras(struct pirn__task *task)
 
 int pirn__task_outcome(const struct pirn__task *task)
 {
-    return task->u.outcome;
+    return task->u.end.outcome;
 }
 
 /* Free a cell without references. */
 static void free_cell(struct pirn__task *task, struct pirn__slab_cache *cache)
 {
     struct pirn__extras *extras = pirn__task_extras(task);
+    char *message = task->u.end.message;
 
     if (extras != NULL)
         pirn__home_give(pirn__task_home(task), extras, sizeof *extras);
+    if (message != NULL)
+        pirn__home_give(pirn__task_home(task), message, strlen(message) + 1);
     pirn__state_close(pirn__task_state(task));
     pirn__slabs_give(cache, &task->cell);
 }
@@ -154,9 +159,9 @@ struct pirn__home *pirn__task_home(struct pirn__task *task)
     return pirn__cell_slabs(&task->cell)->owner;
 }
 
-void pirn__task_report(struct pirn__task *task, int outcome,
-                       const char *message)
+void pirn__task_report(struct pirn__task *task, const char *message)
 {
+    int outcome = pirn__task_outcome(task);
     struct pirn__home *home;
     pirn_failure failure;
 
@@ -173,12 +178,25 @@ void pirn__task_report(struct pirn__task *task, int outcome,
     home->ops->failed(home, &failure);
 }
 
+/* A copy for whoever gives up the last handle without having joined.  NULL
+ * without memory: the failure is then told without its message. */
+static char *keep_message(struct pirn__home *home, const char *message)
+{
+    size_t size = strlen(message) + 1;
+    char *copy = pirn__home_take(home, size);
+
+    if (copy != NULL)
+        memcpy(copy, message, size);
+    return copy;
+}
+
 /* The task is over.  `ready`: its future said READY and keeps a result. */
 static void settle(struct pirn__task *task, struct pirn__turn *turn,
                    int outcome, bool ready, struct pirn__slab_cache *cache)
 {
     pirn__state *state = pirn__task_state(task);
     bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
+    const char *message = turn->failed ? turn->message : "";
     struct pirn__home *home = turn->home;
     uint64_t word;
 
@@ -190,7 +208,9 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
         home->ended(home, task, outcome);
     pirn__group_leave(task->group, task, outcome);
     task->group = NULL;
-    task->u.outcome = outcome;
+    task->u.end.message =
+        message[0] != '\0' ? keep_message(home, message) : NULL;
+    task->u.end.outcome = outcome;
     word = pirn__state_complete(state, ready);
     /* The last handle may have gone since we looked. */
     if (ready && (word & PIRN__OUTPUT) == 0)
@@ -198,7 +218,7 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     if ((word & PIRN__JOIN_WAKER) != 0)
         pirn_waker_wake(pirn_waker_take(pirn__task_join_slot(task)));
     if ((word & PIRN__JOIN_INTEREST) == 0)
-        pirn__task_report(task, outcome, turn->failed ? turn->message : "");
+        pirn__task_report(task, message);
     unref_with(task, cache);
 }
 
@@ -214,7 +234,7 @@ static void settle_ready(struct pirn__task *task, struct pirn__turn *turn,
 {
     int outcome = pirn_future_outcome(pirn__task_future(task));
 
-    if (turn->failed && outcome >= 0)
+    if (turn->failed && outcome != PIRN_EPANIC)
         outcome = PIRN_EFAILED;
     settle(task, turn, outcome, true, cache);
 }

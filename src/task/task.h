@@ -10,7 +10,7 @@
  *               popper
  *   ops, info   constant
  *   group, siblings   guarded by the group's lock until settlement
- *   outcome     written by the settler before COMPLETE, constant afterwards
+ *   end         written by the settler before COMPLETE, constant afterwards
  *   the future  the holder of RUNNING; after COMPLETE whoever cleared OUTPUT
  *   join slot   see state.h
  *
@@ -57,7 +57,10 @@ struct pirn__task {
     struct pirn__group *group;
     union {
         pirn_link siblings; /* until settlement */
-        int outcome;        /* after it */
+        struct {
+            char *message; /* of a failure, for whoever reports it; or NULL */
+            int outcome;
+        } end; /* after it */
     } u;
     union {
         const char *site;
@@ -136,9 +139,9 @@ void pirn__task_submit(struct pirn__task *task, enum pirn__wake wake);
 /* The runtime whose memory the cell is. */
 struct pirn__home *pirn__task_home(struct pirn__task *task);
 
-/* Tell the failure hook about a bad outcome that nobody will see. */
-void pirn__task_report(struct pirn__task *task, int outcome,
-                       const char *message);
+/* Tell the failure hook about the bad end of a task that nobody has seen and
+ * nobody will see. */
+void pirn__task_report(struct pirn__task *task, const char *message);
 
 /* The join slot of a task that has one. */
 static inline bool pirn__task_has_join_slot(struct pirn__task *task)

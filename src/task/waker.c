@@ -4,6 +4,8 @@
  * Foreign wakers run foreign code, in which nothing may suspend; a task's own
  * is known to be ours and skips that bookkeeping.
  */
+#include "task/waker.h"
+
 #include "base/assert.h"
 #include "task/group.h"
 #include "task/local.h"
@@ -169,4 +171,19 @@ pirn_waker pirn_waker_store(pirn_waker *slot, const pirn_cx *cx)
         *slot = pirn_waker_clone(cx->waker);
     }
     return old;
+}
+
+bool pirn__waker_place(pirn_waker *slot, const pirn_cx *cx, pirn_waker *spare)
+{
+    pirn_waker fresh = *spare;
+
+    if (pirn_waker_same(slot, cx->waker))
+        return true;
+    if (cx->waker->ops == &task_waker_ops)
+        fresh = task_waker_clone(cx->waker);
+    else if (fresh.ops == NULL && cx->waker->ops != NULL)
+        return false;
+    *spare = *slot;
+    *slot = fresh;
+    return true;
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "task/await.h"
+#include "task/waker.h"
 
 /* Goal: the empty waker does nothing, in any operation.
  * Method: all of them. */
@@ -67,6 +68,47 @@ TEST(waker_store_clones_only_what_differs)
     pirn_waker_drop(pirn_waker_take(&slot));
     EXPECT_PTR_EQ(NULL, slot.ops);
     EXPECT_EQ(0, b.wakers);
+}
+
+/* Goal: under a lock a foreign waker is not cloned but asked for, and a task's
+ * own is; what is left over comes back.
+ * Method: place both in slots that are empty, that hold the same, and that hold
+ * another, with and without a spare. */
+TEST(waker_place_asks_for_a_foreign_clone)
+{
+    struct script script = {.on_poll = script_wait_once};
+    poller p = {0};
+    pirn_waker of_p = poller_waker(&p);
+    pirn_waker slot = {0}, spare = {0}, of_task;
+    pirn_cx foreign = pirn_cx_of_waker(&of_p), own;
+    struct lab lab;
+
+    lab_begin(&lab);
+    (void)lab_spawn_loose(&lab, &script);
+    EXPECT(lab_run(&lab));
+    of_task = script.waker;
+    own = pirn_cx_of_waker(&of_task);
+
+    EXPECT(!pirn__waker_place(&slot, &foreign, &spare));
+    EXPECT_EQ(0, p.wakers);
+    spare = pirn_waker_clone(&of_p);
+    EXPECT(pirn__waker_place(&slot, &foreign, &spare));
+    EXPECT_PTR_EQ(NULL, spare.ops);
+    EXPECT(pirn__waker_place(&slot, &foreign, &spare));
+    EXPECT_PTR_EQ(NULL, spare.ops);
+    EXPECT_EQ(1, p.wakers);
+    EXPECT(pirn__waker_place(&slot, &own, &spare));
+    EXPECT(pirn_waker_same(&spare, &of_p));
+    EXPECT(pirn_waker_same(&slot, &of_task));
+    EXPECT(pirn__waker_place(&slot, &own, &spare));
+    EXPECT(pirn_waker_same(&spare, &of_p));
+    pirn_waker_drop(spare);
+    pirn_waker_drop(slot);
+    EXPECT_EQ(0, p.wakers);
+
+    script_wake(&script);
+    EXPECT(lab_run(&lab));
+    lab_finish(&lab);
 }
 
 /* Goal: any number of wakes before the next poll make one poll, also during a

@@ -28,11 +28,12 @@ static enum pirn_poll arm(pirn_sleep_op *op, pirn_cx *cx)
 
 static enum pirn_poll first_poll(pirn_sleep_op *op, pirn_cx *cx)
 {
-    if (!pirn_coop_spend(cx))
-        return PIRN_PENDING;
-    if (pirn_deadline_expired(pirn__timer_deadline(&op->timer_)))
-        return sleep_end(op, PIRN__TIMER_ENDED);
-    return arm(op, cx);
+    /* To wait costs nothing: the clock of a task that has used its budget up
+     * runs all the same. */
+    if (!pirn_deadline_expired(pirn__timer_deadline(&op->timer_)))
+        return arm(op, cx);
+    return pirn_coop_spend(cx) ? sleep_end(op, PIRN__TIMER_ENDED)
+                               : PIRN_PENDING;
 }
 
 static enum pirn_poll sleep_poll(pirn_future *self, pirn_cx *cx)

@@ -178,6 +178,26 @@ TEST(sleep_without_coop_budget_lets_others_run_first)
     test_home_finish(&home);
 }
 
+/* Goal: who has used its budget up wakes in time all the same.
+ * Method: the first poll finds no budget, and no other one comes before the
+ * time. */
+TEST(sleep_without_coop_budget_is_armed_all_the_same)
+{
+    struct test_home home;
+    struct bell bell = {0};
+    pirn_sleep_op op;
+
+    test_home_begin(&home);
+    home.turn.budget = 0;
+    pirn_sleep_init(&op, in_ms(&home, 10));
+    EXPECT_EQ(PIRN_PENDING, poll_in(&home, &op.future, &bell));
+    EXPECT(!home.turn.deferred);
+    EXPECT_EQ(1, advance_ns(&home, 10 * MS));
+    EXPECT_EQ(1, rings(&bell));
+    EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
+    test_home_finish(&home);
+}
+
 /* Goal: a dump can say that it sleeps.
  * Method: describe. */
 TEST(sleep_describes_itself)

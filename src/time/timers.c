@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* src/time/timers.c - see timers.h.
  *
- * A waker is cloned under the lock when its entry fires and woken after unlock:
- * the entry's owner may disarm it, and free the task behind a borrowed waker,
- * as soon as the lock is free.
+ * When its entry fires a waker is moved out under the lock and woken after
+ * unlock; the poll that follows stores another if it has to wait again.  Only a
+ * borrowed one, which is always a task's own, is cloned: the entry's owner may
+ * disarm it, and free the task behind, as soon as the lock is free.
  */
 #include "time/timers.h"
 
@@ -16,6 +17,7 @@
 #include "sys/sys.h"
 #include "task/home.h"
 #include "task/local.h"
+#include "task/waker.h"
 
 enum { TIMER_BORROWED = 1 }; /* flags_: the waker is not ours to drop */
 
@@ -42,8 +44,8 @@ uint64_t pirn__timers_now(struct pirn__timers *timers)
 
 bool pirn__timers_are_paused(struct pirn__timers *timers)
 {
-    /* relaxed: asked under the lock, or before a sleep that every change of the
-     * clock ends. */
+    /* relaxed: asked under the lock, or before a sleep that the end of a pause
+     * cuts short. */
     return pirn__load(&timers->paused_ns, relaxed) != 0;
 }
 
@@ -90,6 +92,14 @@ static pirn_waker take_waker(pirn_timer *timer)
     pirn_waker waker = pirn_waker_take(&timer->waker_);
 
     return (timer->flags_ & TIMER_BORROWED) != 0 ? (pirn_waker){0} : waker;
+}
+
+/* The waker of an entry whose wait is over, to be woken after unlock. */
+static pirn_waker call_waker_locked(pirn_timer *timer)
+{
+    if ((timer->flags_ & TIMER_BORROWED) != 0)
+        return pirn_waker_clone(&timer->waker_);
+    return pirn_waker_take(&timer->waker_);
 }
 
 static void set_state(pirn_timer *timer, enum pirn__timer_state state)
@@ -171,16 +181,16 @@ static int join_locked(struct pirn__timers *timers, pirn_timer *timer)
     return 0;
 }
 
-/* Under the entry's lock. */
+/* Under the entry's lock.  *waker, if the entry takes it, is empty then. */
 static int first_arm(pirn_timer *timer, struct pirn__timers *timers,
-                     const pirn_cx *cx, bool *earlier)
+                     pirn_waker *waker, bool *earlier)
 {
     int rc;
 
     pirn__lock(&timers->lock);
     rc = join_locked(timers, timer);
     if (rc == 0) {
-        timer->waker_ = pirn_waker_clone(cx->waker);
+        timer->waker_ = pirn_waker_take(waker);
         *earlier = enter_locked(timers, timer);
     }
     pirn__unlock(&timers->lock);
@@ -192,14 +202,19 @@ static int first_arm(pirn_timer *timer, struct pirn__timers *timers,
 static void renew(pirn_timer *timer, struct pirn__timers *timers,
                   const pirn_cx *cx)
 {
-    pirn_waker old;
-    bool armed;
+    pirn_waker spare = {0};
+    bool placed, armed;
 
-    pirn__lock(&timers->lock);
-    old = pirn_waker_store(&timer->waker_, cx);
-    armed = pirn__timer_state(timer) == PIRN__TIMER_ARMED;
-    pirn__unlock(&timers->lock);
-    pirn_waker_drop(old);
+    /* Ends: with a spare it is placed. */
+    do {
+        pirn__lock(&timers->lock);
+        placed = pirn__waker_place(&timer->waker_, cx, &spare);
+        armed = pirn__timer_state(timer) == PIRN__TIMER_ARMED;
+        pirn__unlock(&timers->lock);
+        if (!placed)
+            spare = pirn_waker_clone(cx->waker);
+    } while (!placed);
+    pirn_waker_drop(spare);
     if (!armed)
         pirn_waker_wake_by_ref(cx->waker);
 }
@@ -208,6 +223,7 @@ int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
                     const pirn_cx *cx)
 {
     bool earlier = false;
+    pirn_waker waker;
     bool idle;
     int rc = 0;
 
@@ -215,11 +231,13 @@ int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
         renew(timer, owner_of(timer), cx);
         return 0;
     }
+    waker = pirn_waker_clone(cx->waker);
     pirn__lock(&timer->lock_);
     idle = pirn__timer_state(timer) == PIRN__TIMER_IDLE;
     if (idle)
-        rc = first_arm(timer, timers, cx, &earlier);
+        rc = first_arm(timer, timers, &waker, &earlier);
     pirn__unlock(&timer->lock_);
+    pirn_waker_drop(waker);
     if (!idle)
         pirn_waker_wake_by_ref(cx->waker);
     if (earlier)
@@ -370,7 +388,7 @@ static pirn_waker cancel_in_wheel(pirn_timer *timer,
     if (state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED) {
         leave_locked(timers, timer);
         set_state(timer, PIRN__TIMER_CANCELLED);
-        waker = pirn_waker_clone(&timer->waker_);
+        waker = call_waker_locked(timer);
     }
     pirn__unlock(&timers->lock);
     return waker;
@@ -395,7 +413,7 @@ void pirn__timer_cancel(pirn_timer *timer)
 
 enum { FIRE_BATCH = 32 };
 
-/* Take up to a batch of due entries; their wakers come out cloned. */
+/* Take up to a batch of due entries, and their wakers. */
 static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
                                 pirn_waker *wakers, size_t limit)
 {
@@ -407,7 +425,7 @@ static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
         if (timer == NULL)
             break;
         set_state(timer, PIRN__TIMER_FIRED);
-        wakers[count++] = pirn_waker_clone(&timer->waker_);
+        wakers[count++] = call_waker_locked(timer);
     }
     publish_next_locked(timers);
     return count;
@@ -433,7 +451,7 @@ size_t pirn__timers_fire(struct pirn__timers *timers, size_t limit)
     return fired;
 }
 
-/* One entry of a dying wheel, dead, with its waker cloned. */
+/* One entry of a dying wheel, dead, and its waker. */
 static bool kill_one_locked(struct pirn__timers *timers, pirn_waker *waker)
 {
     pirn_timer *timer = pirn__wheel_pop_any(&timers->wheel);
@@ -446,7 +464,7 @@ static bool kill_one_locked(struct pirn__timers *timers, pirn_waker *waker)
         timer = PIRN_CONTAINER_OF(link, pirn_timer, link_);
     }
     set_state(timer, PIRN__TIMER_DEAD);
-    *waker = pirn_waker_clone(&timer->waker_);
+    *waker = call_waker_locked(timer);
     return true;
 }
 
@@ -479,8 +497,9 @@ void pirn__timers_pause(struct pirn__timers *timers)
         /* relaxed: the time is all that is said. */
         pirn__store(&timers->paused_ns, pirn__timers_now(timers), relaxed);
     }
+    /* The owner, if it sleeps, gets up at the time it planned, finds nothing
+     * due, and sleeps until it is told. */
     pirn__unlock(&timers->lock);
-    tell_owner(timers);
 }
 
 int pirn__timers_advance(struct pirn__timers *timers, uint64_t ns)

@@ -296,6 +296,23 @@ MODEL(timers_shutdown_wakes_who_waits_for_ever,
     finish();
 }
 
+/* Goal: an entry that has fired does not wait again on a wheel that has ended,
+ * where nothing would fire it. */
+MODEL(timers_reset_of_a_fired_entry_against_shutdown,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(SOON);
+    EXPLORE_CHECK(arm_with(&bell) == 0);
+    advance();
+    fire(NULL);
+    explore_thread(reset_to_late, NULL);
+    explore_thread(shut_down, NULL);
+    explore_join();
+    EXPLORE_CHECK(state() == PIRN__TIMER_FIRED || state() == PIRN__TIMER_DEAD);
+    end_and_free(PIRN__TIMER_ENDED);
+    finish();
+}
+
 /* A runtime whose memory goes with the last reference to its home. */
 struct passing {
     struct pirn__home home;
@@ -447,4 +464,51 @@ MODEL(timers_resume_against_who_reads_the_clock,
     explore_thread(read_clock_twice, NULL);
     explore_join();
     explore_heap.give(NULL, timer, sizeof *timer, 16);
+}
+
+/* A worker that goes to sleep: it says so and then looks when it must get up;
+ * who makes that earlier looks, afterwards, whether it sleeps. */
+
+static PIRN_ATOMIC(uint32_t) asleep;
+static PIRN_ATOMIC(int) alarms;
+
+static void set_alarm_of_a_sleeper(struct pirn__timers *of)
+{
+    (void)of;
+    if (pirn__load(&asleep, seq_cst) != 0)
+        pirn__add(&alarms, 1, relaxed);
+}
+
+static void fall_asleep(void *arg)
+{
+    (void)arg;
+    pirn__store(&asleep, 1, seq_cst);
+    if (pirn__load(&timers.next, seq_cst) != UINT64_MAX)
+        pirn__add(&alarms, 1, relaxed);
+}
+
+/* Goal: a worker does not sleep over a time that another thread has made
+ * earlier, in whichever way. */
+MODEL(timers_earlier_time_against_a_worker_that_falls_asleep,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    unsigned how = explore_choose(3);
+
+    begin(how == 1 ? UINT64_MAX : SOON);
+    timers.earlier = set_alarm_of_a_sleeper;
+    if (how == 1)
+        EXPLORE_CHECK(arm_with(&bell) == 0);
+    explore_thread(fall_asleep, NULL);
+    if (how == 0)
+        EXPLORE_CHECK(arm_with(&bell) == 0);
+    else if (how == 1)
+        reset_to_soon(NULL);
+    else
+        EXPLORE_CHECK(pirn__timer_rearm(timer, &timers,
+                                        model_bell_waker(&bell),
+                                        (pirn_deadline){SOON}) == 0);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&alarms, relaxed) > 0);
+    end_and_free(PIRN__TIMER_ENDED);
+    finish();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* src/time/timers_test.c - entries, their states and the clock, on a paused
  * clock that the test moves; one test races real threads for TSan. */
+#include "engine/lock_watch.h"
 #include "engine/timers_fixture.h"
 
 #include <pthread.h>
@@ -90,6 +91,57 @@ TEST(timers_fire_no_more_than_the_limit)
     for (int i = 0; i < CROWD; i++)
         pirn__timer_end(&timers[i], PIRN__TIMER_ENDED);
     EXPECT_EQ(0, wakers(&bell));
+    test_home_finish(&home);
+}
+
+static int arm_watched(struct test_home *home, pirn_timer *timer,
+                       struct lock_watch *watch)
+{
+    pirn_waker waker = lock_watch_waker(watch);
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+
+    watch->locks[0] = &home->timers.lock;
+    watch->locks[1] = &timer->lock_;
+    return pirn__timer_arm(timer, &home->timers, &cx);
+}
+
+/* Goal: no foreign waker is called under a lock of the timers.
+ * Method: one that looks at the locks is armed, renewed, replaced, fired, armed
+ * again after the time was moved, cancelled, and killed with the wheel. */
+TEST(timers_call_no_foreign_waker_under_a_lock)
+{
+    struct test_home home;
+    struct lock_watch first = {0}, second = {0};
+    pirn_timer timer, forever, refused;
+
+    test_home_begin(&home);
+    pirn__timer_init(&timer, in_ms(&home, 5));
+    EXPECT_EQ(0, arm_watched(&home, &timer, &first));
+    EXPECT_EQ(0, arm_watched(&home, &timer, &first));
+    EXPECT_EQ(1, first.clones);
+    EXPECT_EQ(0, arm_watched(&home, &timer, &second));
+    EXPECT_EQ(0, first.wakers);
+    EXPECT_EQ(1, advance_ns(&home, 5 * MS));
+    EXPECT_EQ(1, second.wakes);
+    pirn__timer_reset(&timer, in_ms(&home, 5));
+    EXPECT_EQ(0, arm_watched(&home, &timer, &first));
+    EXPECT_EQ(1, advance_ns(&home, 5 * MS));
+    EXPECT_EQ(1, first.wakes);
+    pirn__timer_reset(&timer, in_ms(&home, 5));
+    EXPECT_EQ(0, arm_watched(&home, &timer, &second));
+    pirn__timer_cancel(&timer);
+    EXPECT_EQ(2, second.wakes);
+    pirn__timer_end(&timer, PIRN__TIMER_ENDED);
+
+    pirn__timer_init(&forever, PIRN_NEVER);
+    EXPECT_EQ(0, arm_watched(&home, &forever, &first));
+    pirn__timers_shutdown(&home.timers);
+    EXPECT_EQ(2, first.wakes);
+    pirn__timer_end(&forever, PIRN__TIMER_ENDED);
+    pirn__timer_init(&refused, in_ms(&home, 5));
+    EXPECT_EQ(PIRN_ESHUTDOWN, arm_watched(&home, &refused, &first));
+    EXPECT_EQ(0, first.found + second.found);
+    EXPECT_EQ(0, first.wakers + second.wakers);
     test_home_finish(&home);
 }
 
@@ -253,6 +305,9 @@ TEST(timer_reset_fires_at_the_new_time_only)
 
     pirn__timer_reset(&timer, in_ms(&home, 1));
     EXPECT_EQ(PIRN__TIMER_ARMED, pirn__timer_state(&timer));
+    /* What the poll does that the ring has asked for. */
+    EXPECT_EQ(0, arm(&home, &timer, &bell));
+    EXPECT_EQ(1, rings(&bell));
     EXPECT_EQ(0, advance_ns(&home, MS - 1));
     EXPECT_EQ(1, advance_ns(&home, 1));
     EXPECT_EQ(2, rings(&bell));
