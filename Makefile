@@ -10,8 +10,8 @@
 #   make install    into PREFIX (/usr/local), below DESTDIR if given
 #   make clean      forget everything that was built
 #
-#   PRESET=release  optimised (the default); dev, asan, tsan or model: see the
-#                   presets
+#   PRESET=release  optimised (the default); dev, asan, tsan, hostile or model:
+#                   see the presets
 #   JOBS=N          processes to build and test with; all processors
 #   WERROR=ON       warnings are errors
 #   TESTS=REGEX     only the tests whose names match

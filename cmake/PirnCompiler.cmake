@@ -42,11 +42,18 @@ if(PIRN_DEBUG)
     add_compile_definitions(PIRN_DEBUG)
 endif()
 
+# See src/sys/hostile.c and src/base/poison.h.
+if(PIRN_HOSTILE)
+    add_compile_definitions(PIRN_HOSTILE)
+endif()
+
 # Small enough to be exhausted: two generation bits, one spin before a lock waits,
-# rings of four, caches of a few cells.
+# rings of four, caches of a few cells, one waker at a time.
 if(PIRN_MODEL)
     add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2
-        PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4 PIRN__SLAB_REFILL=2)
+        PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4 PIRN__SLAB_REFILL=2
+        PIRN__WAKE_BATCH=1 PIRN__CHANNEL_BLOCK_MESSAGES=2
+        PIRN__HOOK_GATES=1)
     include_directories(${PROJECT_SOURCE_DIR}/tests)
 endif()
 

@@ -56,6 +56,13 @@ if(PIRN_HAS_TESTS)
     add_custom_target(pirn_cross_tests)
 endif()
 
+# In the hostile build: tests that count the bytes of each transfer keep a kind
+# network, and those that count turns or are about the system itself keep a kind
+# system; see src/sys/hostile.c.
+set(PIRN_HOSTILE_WAITS
+    "^(net/(connect|stream)_test|conformance/net|regress/fork|sweep/cancel_net)$")
+set(PIRN_HOSTILE_MEMORY "^(sys/linux_test|reactor/hold_test)$")
+
 # Tests of what depends on the processor; they run emulated as well.
 set(PIRN_CROSS_TESTS "^(sys/switch_test|fiber/.*_test)$")
 
@@ -73,7 +80,7 @@ endif()
 # Folders whose plain reads and writes the explorer sees: the compiler calls the
 # hooks of ThreadSanitizer, which are the explorer's own.  What the C library
 # does with memory goes through the explorer as well.
-set(PIRN_MODEL_SEEN base task time reactor sched blocking)
+set(PIRN_MODEL_SEEN base task time reactor sched sync channel scope stream blocking)
 set(PIRN_MODEL_HOOKS -fsanitize=thread
     -Dmemcpy=explore_memcpy -Dmemset=explore_memset)
 
@@ -124,6 +131,17 @@ function(pirn_test_programs)
         set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
         add_test(NAME ${folder}/${stem} COMMAND ${target})
         set_tests_properties(${folder}/${stem} PROPERTIES LABELS ${label})
+        foreach(part WAITS MEMORY)
+            if(PIRN_HOSTILE AND
+                    "${folder}/${stem}" MATCHES "${PIRN_HOSTILE_${part}}")
+                string(TOLOWER ${part} part)
+                set_tests_properties(${folder}/${stem} PROPERTIES
+                    ENVIRONMENT PIRN_HOSTILE=${part})
+            endif()
+        endforeach()
+        if(label STREQUAL unit)
+            set_property(GLOBAL APPEND PROPERTY PIRN_UNIT_TESTS ${target})
+        endif()
         if(label STREQUAL stress)
             set_tests_properties(${folder}/${stem} PROPERTIES RUN_SERIAL ON)
         endif()
@@ -131,6 +149,28 @@ function(pirn_test_programs)
             add_dependencies(pirn_cross_tests ${target})
             set_tests_properties(${folder}/${stem} PROPERTIES
                 LABELS "${label};cross")
+        endif()
+    endforeach()
+endfunction()
+
+# The same test programs once more, with pools of another kind wherever they do
+# not say which.  After pirn_tests().
+function(pirn_tests_on_pool kind)
+    if(NOT PIRN_HAS_TESTS OR PIRN_MODEL)
+        return()
+    endif()
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    string(REGEX REPLACE "^(src|tests)/" "" folder ${folder})
+    foreach(source ${ARGN})
+        string(REGEX REPLACE "\\.c$" "" stem ${source})
+        string(REPLACE / _ target ${folder}_${stem})
+        set(test ${folder}/${stem}_${kind})
+        add_test(NAME ${test} COMMAND ${target})
+        get_test_property(${folder}/${stem} LABELS labels)
+        set_tests_properties(${test} PROPERTIES LABELS "${labels}"
+            ENVIRONMENT PIRN_POOL=${kind})
+        if("stress" IN_LIST labels)
+            set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
         endif()
     endforeach()
 endfunction()

@@ -9,8 +9,9 @@
  *   beside   straight-line calls on a plain thread, on objects that are bound
  *            to a runtime which nobody else drives
  *
- * All but "alone" are told on a current-thread runtime and on pools of two and
- * four workers; a pool drives itself, and the plain thread only waits.
+ * All but "alone" are told on a current-thread runtime, on pools of two and four
+ * workers, and on computational ones of three; a pool drives itself, and the
+ * plain thread only waits.
  *
  * The other end is a plain socket on the same thread; the kernel's buffers hold
  * what is under way.
@@ -28,6 +29,7 @@ struct way {
     void (*tell)(const struct way *way, void (*story)(const struct way *way));
     /* Await an operation: what pirn_await() says.  NULL: straight-line. */
     int (*await)(pirn_future *future, pirn_deadline deadline);
+    enum pirn_pool_kind pool;
 };
 
 static pirn_runtime *host; /* of "host" and "beside" */
@@ -139,7 +141,8 @@ static void tell_by_run(const struct way *way,
                         void (*story)(const struct way *way))
 {
     struct telling telling = {way, story};
-    const pirn_runtime_options options = {.workers = way->workers};
+    const pirn_runtime_options options = {.workers = way->workers,
+                                          .pool = way->pool};
 
     EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
 }
@@ -153,7 +156,8 @@ static void tell_alone(const struct way *way,
 static void tell_entered(const struct way *way,
                          void (*story)(const struct way *way))
 {
-    const pirn_runtime_options options = {.workers = way->workers};
+    const pirn_runtime_options options = {.workers = way->workers,
+                                          .pool = way->pool};
     pirn_runtime *outer;
 
     EXPECT_EQ(0, pirn_runtime_new(&options, &host));
@@ -170,19 +174,24 @@ static int await_on_host(pirn_future *future, pirn_deadline deadline)
 }
 
 static const struct way ways[] = {
-    {"alone", 0, tell_alone, NULL},
-    {"fiber", 0, tell_by_run, NULL},
-    {"fiber on 2 workers", 2, tell_by_run, NULL},
-    {"fiber on 4 workers", 4, tell_by_run, NULL},
-    {"future", 0, tell_by_run, pirn_await},
-    {"future on 2 workers", 2, tell_by_run, pirn_await},
-    {"future on 4 workers", 4, tell_by_run, pirn_await},
-    {"host", 0, tell_entered, await_on_host},
-    {"host of 2 workers", 2, tell_entered, await_on_host},
-    {"host of 4 workers", 4, tell_entered, await_on_host},
-    {"beside", 0, tell_entered, NULL},
-    {"beside 2 workers", 2, tell_entered, NULL},
-    {"beside 4 workers", 4, tell_entered, NULL},
+    {"alone", 0, tell_alone, NULL, 0},
+    {"fiber", 0, tell_by_run, NULL, 0},
+    {"fiber on 2 workers", 2, tell_by_run, NULL, 0},
+    {"fiber on 4 workers", 4, tell_by_run, NULL, 0},
+    {"future", 0, tell_by_run, pirn_await, 0},
+    {"future on 2 workers", 2, tell_by_run, pirn_await, 0},
+    {"future on 4 workers", 4, tell_by_run, pirn_await, 0},
+    {"host", 0, tell_entered, await_on_host, 0},
+    {"host of 2 workers", 2, tell_entered, await_on_host, 0},
+    {"host of 4 workers", 4, tell_entered, await_on_host, 0},
+    {"beside", 0, tell_entered, NULL, 0},
+    {"beside 2 workers", 2, tell_entered, NULL, 0},
+    {"beside 4 workers", 4, tell_entered, NULL, 0},
+    {"fiber on 3 slots", 3, tell_by_run, NULL, PIRN_POOL_COMPUTATIONAL},
+    {"future on 3 slots", 3, tell_by_run, pirn_await, PIRN_POOL_COMPUTATIONAL},
+    {"host of 3 slots", 3, tell_entered, await_on_host,
+     PIRN_POOL_COMPUTATIONAL},
+    {"beside 3 slots", 3, tell_entered, NULL, PIRN_POOL_COMPUTATIONAL},
 };
 
 static void tell(void (*story)(const struct way *way))

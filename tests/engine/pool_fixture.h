@@ -10,7 +10,21 @@
 #include "sched/runtime_test.h"
 #include "sched/worker.h"
 
-/* Runtimes with threads. */
+/* Runtimes with threads.  The variable PIRN_POOL says of which kind. */
+
+static inline bool pool_steals(void)
+{
+    const char *kind = getenv("PIRN_POOL");
+
+    return kind == NULL || strcmp(kind, "computational") != 0;
+}
+
+/* Leave the test where workers do not run each other's tasks. */
+#define NEEDS_STEALING() \
+    do { \
+        if (!pool_steals()) \
+            SKIP("it needs a pool whose workers help each other"); \
+    } while (0)
 
 static inline pirn_runtime *pool_with(const pirn_runtime_options *options)
 {
@@ -51,6 +65,14 @@ static inline pirn_worker_info pool_counters(pirn_runtime *rt)
     return sum;
 }
 
+/* Workers that sleep, wherever. */
+static inline uint32_t pool_sleepers(pirn_runtime *rt)
+{
+    /* seq_cst [pool.pinned_apart]: as in pirn__pinned_nudge(). */
+    return pirn__idle_sleepers(&rt->pool->idle) +
+           pirn__load(&rt->pool->pinned_apart, seq_cst);
+}
+
 /* A task that does not give its worker back until it is let go. */
 struct hog {
     tally holding; /* workers that are held */
@@ -84,10 +106,12 @@ struct rig {
     struct pirn__home_ops ops;
 };
 
-static inline void rig_init(struct rig *rig, uint32_t workers)
+static inline void rig_init_kind(struct rig *rig, uint32_t workers,
+                                 enum pirn_pool_kind kind)
 {
     *rig = (struct rig){.rt = runtime_new()};
     REQUIRE(rig->rt != NULL);
+    rig->rt->pool_kind = kind;
     rig->rt->seed = 1;
     rig->rt->shared_interval = 61;
     REQUIRE(pirn__pool_new(rig->rt, workers, &rig->pool) == 0);
@@ -101,6 +125,11 @@ static inline void rig_init(struct rig *rig, uint32_t workers)
     /* Away from the ticks at which a worker looks elsewhere first. */
     for (uint32_t i = 0; i < workers; i++)
         rig->pool->workers[i]->tick = 1;
+}
+
+static inline void rig_init(struct rig *rig, uint32_t workers)
+{
+    rig_init_kind(rig, workers, PIRN_POOL_STEALABLE);
 }
 
 /* All tasks must have ended. */

@@ -38,6 +38,7 @@ static void let_go(struct hog *hog, pirn_task *task)
  * Method: pools of 2 to 4, a million trivial tasks in the long size. */
 TEST(pool_bad_task_does_not_stop_spawns)
 {
+    NEEDS_STEALING();
     uint64_t count = test_size(2000, 60000, 1000000);
 
     for (uint32_t workers = 2; workers <= 4; workers++) {
@@ -59,6 +60,7 @@ TEST(pool_bad_task_does_not_stop_spawns)
  * Method: wait for each before the next. */
 TEST(pool_bad_task_does_not_stop_single_spawns)
 {
+    NEEDS_STEALING();
     pirn_runtime *rt = pool_new(2);
     struct hog hog = {.holding = {0}};
     pirn_task *task = hog_start(&hog, rt);
@@ -110,6 +112,7 @@ static int spawn_and_hold(void *arg)
  * Method: B waits, A wakes it and holds the worker. */
 TEST(pool_bad_task_does_not_keep_what_it_woke)
 {
+    NEEDS_STEALING();
     size_t rounds = test_size(5, 30, 1000);
     pirn_runtime *rt = pool_new(2);
 
@@ -133,6 +136,7 @@ TEST(pool_bad_task_does_not_keep_what_it_woke)
  * Method: three children, then hold. */
 TEST(pool_bad_task_does_not_keep_what_it_spawned)
 {
+    NEEDS_STEALING();
     size_t rounds = test_size(5, 100, 5000);
     pirn_runtime *rt = pool_new(2);
 
@@ -167,6 +171,7 @@ static int keep_yielding(void *arg)
  * held. */
 TEST(pool_bad_task_does_not_keep_who_yielded)
 {
+    NEEDS_STEALING();
     enum { YIELDERS = 8 };
     size_t rounds = test_size(2, 10, 300);
     struct yielder yielders[YIELDERS] = {{.turns = {0}}};
@@ -202,6 +207,7 @@ static int sleep_and_count(void *arg)
  * Method: many sleep when the worker is taken. */
 TEST(pool_bad_task_does_not_stop_timers)
 {
+    NEEDS_STEALING();
     enum { SLEEPERS = 40 };
     pirn_runtime *rt = pool_new(2);
 
@@ -260,6 +266,7 @@ static int tick(void *arg)
  * Method: a byte wakes the one, then many exchanges with the other. */
 TEST(pool_bad_task_does_not_keep_the_driver)
 {
+    NEEDS_STEALING();
     pirn_runtime *rt = pool_new(2);
     size_t rounds = test_size(20, 300, 20000);
     struct trap trap = {.conn = NULL};

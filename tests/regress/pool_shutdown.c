@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/regress/pool_shutdown.c - the end of many workers, by one deadline.
  */
+#include <pirn/blocking.h>
 #include <pirn/io.h>
 
 #include <unistd.h>
@@ -75,16 +76,7 @@ TEST(pool_shutdown_ends_all_in_time)
 struct ignorer {
     tally begun;
     tally rounds;
-    tally stops; /* of workers */
 };
-
-static void note_stop(void *arg, uint32_t worker)
-{
-    struct ignorer *ignorer = arg;
-
-    (void)worker;
-    tally_up(&ignorer->stops);
-}
 
 /* A fiber that does not listen. */
 static int ignore_cancel(void *arg)
@@ -106,24 +98,23 @@ static int ignore_cancel(void *arg)
 TEST(pool_shutdown_gives_up_who_ignores_it)
 {
     enum { IGNORERS = 5 };
+    /* On a busy machine a fiber may go on after the shutdown. */
+    static struct ignorer ignorers[5];
 
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        struct ignorer ignorer = {.begun = {0}};
-        pirn_runtime *rt =
-            pool_with(&(pirn_runtime_options){.workers = workers,
-                                              .on_thread_stop = note_stop,
-                                              .hook_arg = &ignorer});
+        struct ignorer *ignorer = &ignorers[workers];
+        pirn_runtime *rt = pool_new(workers);
         const pirn_spawn_options options = {.runtime = rt, .name = "deaf"};
         pirn_report report;
         uint64_t rounds;
 
         for (int i = 0; i < IGNORERS; i++)
-            EXPECT_EQ(0, pirn_go_with(ignore_cancel, &ignorer, &options, NULL));
+            EXPECT_EQ(0, pirn_go_with(ignore_cancel, ignorer, &options, NULL));
         go(rt, sleep_an_hour, NULL);
-        wait_for_tally(&ignorer.begun, IGNORERS);
+        wait_for_tally(&ignorer->begun, IGNORERS);
         EXPECT_EQ(-ETIMEDOUT,
                   pirn_runtime_shutdown(rt, pirn_after_ms(100), &report));
-        rounds = tally_of(&ignorer.rounds);
+        rounds = tally_of(&ignorer->rounds);
         EXPECT(!report.in_time);
         /* On a busy machine one may get no time to notice. */
         EXPECT_EQ(IGNORERS, report.aborted + report.still_running);
@@ -134,8 +125,7 @@ TEST(pool_shutdown_gives_up_who_ignores_it)
             EXPECT_STR_EQ("deaf", report.tasks[i].name);
         pirn_runtime_unref(rt);
         if (report.still_running == 0)
-            EXPECT_EQ(rounds, tally_of(&ignorer.rounds));
-        wait_for_tally(&ignorer.stops, workers);
+            EXPECT_EQ(rounds, tally_of(&ignorer->rounds));
     }
 }
 
@@ -211,6 +201,65 @@ TEST(pool_shutdown_leaves_a_stuck_worker_behind)
     }
 }
 
+struct family {
+    struct hog hog;
+    tally drops;
+    uint32_t children;
+};
+
+/* Pin tasks to this worker, and hold it. */
+static int pin_and_hold(void *arg)
+{
+    struct family *family = arg;
+    const pirn_spawn_options options = {.name = "pinned", .pinned = true};
+
+    for (uint32_t i = 0; i < family->children; i++) {
+        struct probe probe = probe_of(step_never, NULL, &family->drops);
+
+        EXPECT_EQ(0, pirn_spawn(&probe.future, sizeof probe, &options, NULL));
+    }
+    return hog_hold(&family->hog);
+}
+
+/* Goal: pinned tasks of a worker that does not come back are counted; only that
+ * thread may drop them, and it does.
+ * Method: a fiber pins a few and holds the worker; pools of 1 and 3. */
+TEST(pool_shutdown_counts_the_pinned_of_a_stuck_worker)
+{
+    for (uint32_t workers = 1; workers <= 3; workers += 2) {
+        struct family family = {.children = 5};
+        struct meter meter;
+        pirn_report report;
+        pirn_runtime *rt;
+        uint32_t pinned = 0;
+
+        meter_init(&meter);
+        rt = pool_on(&meter, workers);
+        go(rt, pin_and_hold, &family);
+        wait_for_tally(&family.hog.holding, 1);
+        EXPECT_EQ(-ETIMEDOUT,
+                  pirn_runtime_shutdown(rt, pirn_after_ms(1), &report));
+        EXPECT_EQ(6, report.spawned);
+        EXPECT_EQ(1, report.still_running);
+        EXPECT_EQ(5, report.aborted);
+        EXPECT_EQ(0, report.cancelled);
+        EXPECT_EQ(6, report.task_count);
+        for (uint32_t i = 0; i < report.task_count; i++) {
+            bool is_pinned = strcmp(report.tasks[i].name, "pinned") == 0;
+
+            EXPECT_EQ(!is_pinned, report.tasks[i].running);
+            pinned += is_pinned;
+        }
+        EXPECT_EQ(5, pinned);
+        pirn_runtime_unref(rt);
+        EXPECT_EQ(0, tally_of(&family.drops));
+        tally_up(&family.hog.let_go);
+        wait_for_tally(&meter.dones, 1);
+        EXPECT_EQ(5, tally_of(&family.drops));
+        EXPECT_EQ(0, tally_of(&meter.pieces));
+    }
+}
+
 /* A stuck fiber that comes back to a runtime that has ended. */
 static int hold_and_go_on(void *arg)
 {
@@ -247,6 +296,42 @@ TEST(pool_shutdown_stuck_fiber_may_end)
     wait_for_tally(&hog.holding, 2);
     wait_for_tally(&meter.dones, 1);
     EXPECT_EQ(0, tally_of(&meter.pieces));
+}
+
+struct recluse {
+    struct hog hog;
+    tally drops;
+};
+
+/* Without a worker, and deaf, it waits for what never comes. */
+static int block_and_wait(void *arg)
+{
+    struct recluse *recluse = arg;
+    struct probe probe = probe_of(step_never, NULL, &recluse->drops);
+
+    pirn_fiber_shield_begin();
+    EXPECT_EQ(0, pirn_block_in_place(hog_hold, &recluse->hog));
+    return pirn_await(&probe.future, PIRN_NEVER);
+}
+
+/* Goal: what a fiber waits for that comes back from blocking in place after the
+ * end is given up, as for every other that is left at the deadline.
+ * Method: it blocks beyond the deadline and then waits; the drop of what it waits
+ * for is counted. */
+TEST(pool_shutdown_gives_up_who_blocks_in_place)
+{
+    static struct recluse recluse;
+    pirn_report report;
+    pirn_runtime *rt = pool_new(2);
+
+    go(rt, block_and_wait, &recluse);
+    wait_for_tally(&recluse.hog.holding, 1);
+    EXPECT_EQ(-ETIMEDOUT, pirn_runtime_shutdown(rt, PIRN_EXPIRED, &report));
+    EXPECT_EQ(1, report.still_running);
+    EXPECT_EQ(0, tally_of(&recluse.drops));
+    tally_up(&recluse.hog.let_go);
+    wait_for_tally(&recluse.drops, 1);
+    pirn_runtime_unref(rt);
 }
 
 /* Threads that do everything at once while the runtime ends. */

@@ -153,7 +153,7 @@ TEST(pool_shutdown_notices_the_end_of_a_blocking_task)
 
     go(call.rt, block_in_place, &call);
     wait_for_tally(&call.begun, 1);
-    while (pirn__idle_sleepers(&call.rt->pool->idle) < 2)
+    while (pool_sleepers(call.rt) < 2)
         sched_yield();
     crew_start(&crew, 1, end_soon, &call);
     EXPECT_EQ(0, pirn_runtime_shutdown(call.rt, PIRN_NEVER, NULL));

@@ -19,6 +19,7 @@ struct scene {
     tally stop;
     tally starts;
     tally stops;
+    tally ended; /* shutdown has returned: no hook may be called */
     tally drops;
 };
 
@@ -132,8 +133,11 @@ static void note_start(void *arg, uint32_t worker)
 
 static void note_stop(void *arg, uint32_t worker)
 {
+    struct scene *scene = arg;
+
     (void)worker;
-    tally_up(&((struct scene *)arg)->stops);
+    EXPECT_EQ(0, tally_of(&scene->ended));
+    tally_up(&scene->stops);
 }
 
 static void end_by_force(struct scene *scene)
@@ -141,6 +145,7 @@ static void end_by_force(struct scene *scene)
     pirn_report report;
     int rc = pirn_runtime_shutdown(scene->rt, PIRN_EXPIRED, &report);
 
+    tally_up(&scene->ended);
     EXPECT(rc == 0 || rc == -ETIMEDOUT);
     EXPECT_EQ(report.spawned, report.completed + report.cancelled +
                                   report.failed + report.aborted +
@@ -176,7 +181,8 @@ static void play(uint64_t seed, unsigned hang_us)
     /* Those that have hung come back. */
     wait_for_tally(&meter.dones, 1);
     EXPECT_EQ(TASKS, tally_of(&scene.drops));
-    EXPECT_EQ(tally_of(&scene.starts), tally_of(&scene.stops));
+    /* A thread that came too late is not told of. */
+    EXPECT_LE(tally_of(&scene.stops), tally_of(&scene.starts));
 }
 
 /* Goal: workers that hang far longer than the shutdown waits are left behind,

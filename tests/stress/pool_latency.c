@@ -2,7 +2,8 @@
 /* tests/stress/pool_latency.c - how long things take beside tasks that compute.
  *
  * The times are those of a machine that does little else: each measurement is
- * repeated a few times, and the best one counts.
+ * repeated a few times, and the best one counts.  Where a time is short, what the
+ * machine takes to wake a plain thread at that moment is not held against it.
  */
 #include <pirn/io.h>
 
@@ -44,6 +45,41 @@ static void compute_ms(uint64_t ms)
         continue;
 }
 
+struct plain_wake {
+    int pipe[2];
+    tally at_ns;
+};
+
+static void note_wake(void *arg, size_t index)
+{
+    struct plain_wake *wake = arg;
+    char byte;
+
+    (void)index;
+    EXPECT_EQ(1, read(wake->pipe[0], &byte, 1));
+    tally_set(&wake->at_ns, now_ns());
+}
+
+/* How long a plain thread takes to wake up while its waker computes. */
+static uint64_t measure_plain_wake(void)
+{
+    struct plain_wake wake = {.at_ns = {0}};
+    struct crew crew;
+    uint64_t start;
+
+    EXPECT_EQ(0, pipe(wake.pipe));
+    crew_start(&crew, 1, note_wake, &wake);
+    usleep(10 * 1000);
+    start = now_ns();
+    EXPECT_EQ(1, write(wake.pipe[1], "x", 1));
+    while (tally_of(&wake.at_ns) == 0)
+        continue;
+    crew_join(&crew);
+    close(wake.pipe[0]);
+    close(wake.pipe[1]);
+    return tally_of(&wake.at_ns) - start;
+}
+
 struct relay {
     struct bell bell;
     uint64_t woken_ns;
@@ -70,7 +106,8 @@ static int wake_and_compute(void *arg)
 }
 
 /* Goal: a task that is woken by one that then computes starts soon if there is an
- * idle worker: within 20 ms.
+ * idle worker: within 20 ms and two wakes of a thread, the monitor's and that of
+ * the worker.
  * Method: A wakes B and computes for half a second. */
 TEST(pool_latency_of_what_a_busy_task_woke)
 {
@@ -79,6 +116,8 @@ TEST(pool_latency_of_what_a_busy_task_woke)
 
     for (int i = 0; i < TRIES && best > 20 * 1000000; i++) {
         struct relay relay = {.woken_ns = 0};
+        uint64_t wakes_ns = 2 * measure_plain_wake();
+        uint64_t time_ns;
         pirn_task *first, *second;
 
         bell_init(&relay.bell);
@@ -87,11 +126,80 @@ TEST(pool_latency_of_what_a_busy_task_woke)
         first = go_task(rt, wake_and_compute, &relay);
         EXPECT_EQ(0, join_and_unref(first));
         EXPECT_EQ(0, join_and_unref(second));
-        if (tally_of(&relay.started_ns) - relay.woken_ns < best)
-            best = tally_of(&relay.started_ns) - relay.woken_ns;
+        time_ns = tally_of(&relay.started_ns) - relay.woken_ns;
+        time_ns = time_ns > wakes_ns ? time_ns - wakes_ns : 0;
+        best = time_ns < best ? time_ns : best;
     }
     printf("started after %.3f ms\n", (double)best / 1e6);
     EXPECT_LE(best, 20 * 1000000);
+    runtime_end(rt);
+}
+
+/* Wakes another one and itself, so that the other comes first. */
+struct parting {
+    struct bell bell;
+    uint64_t parted_ns;
+    tally back_ns;
+};
+
+static enum pirn_poll step_part(struct probe *probe, pirn_cx *cx)
+{
+    struct parting *parting = probe->arg;
+
+    if (probe->polls > 0) {
+        tally_set(&parting->back_ns, now_ns());
+        return PIRN_READY;
+    }
+    bell_ring(&parting->bell);
+    pirn_waker_wake_by_ref(cx->waker);
+    parting->parted_ns = now_ns();
+    return PIRN_PENDING;
+}
+
+static int hear_and_compute(void *arg)
+{
+    struct parting *parting = arg;
+    int rc = hear_bell(&parting->bell);
+
+    compute_ms(50);
+    return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Goal: a task that is alone in its worker's line, behind one that was woken by
+ * it and now computes, does not wait for the monitor when another worker sleeps:
+ * less than 4 ms.
+ * Method: A wakes B, which computes, and itself. */
+TEST(pool_latency_of_one_behind_what_it_woke)
+{
+    NEEDS_STEALING();
+    pirn_runtime *rt = pool_new(2);
+    uint64_t times[TRIES];
+
+    for (int i = 0; i < TRIES; i++) {
+        struct parting parting = {.parted_ns = 0};
+        pirn_task *other, *task;
+
+        bell_init(&parting.bell);
+        other = go_task(rt, hear_and_compute, &parting);
+        wait_for_tally(&parting.bell.waiting, 1);
+        while (pool_sleepers(rt) < 2)
+            sched_yield();
+        spawn_probe(rt, step_part, &parting, &task);
+        EXPECT_EQ(0, join_and_unref(task));
+        EXPECT_EQ(0, join_and_unref(other));
+        times[i] = tally_of(&parting.back_ns) - parting.parted_ns;
+    }
+    qsort(times, TRIES, sizeof times[0], compare);
+    printf("back after %.3f ms, half of the times after %.3f ms\n",
+           (double)times[0] / 1e6, (double)times[TRIES / 2] / 1e6);
+    EXPECT_LE(times[0], 4 * 1000000);
     runtime_end(rt);
 }
 
@@ -234,13 +342,6 @@ static int serve(void *arg)
     }
     pirn_listener_unref(listener);
     return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-
-    return (*left > *right) - (*left < *right);
 }
 
 static uint64_t measure_beside_yields(void)

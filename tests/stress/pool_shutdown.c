@@ -92,6 +92,7 @@ static void no_failure(void *arg, const pirn_failure *failure)
  * Method: measure, a few times; the best counts. */
 TEST(pool_shutdown_keeps_its_deadline)
 {
+    NEEDS_STEALING();
     enum { DEADLINE_MS = 100, TRIES = 3 };
     size_t deaf = test_size(50, 1000, 1000);
     uint64_t best = UINT64_MAX;
