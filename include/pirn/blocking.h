@@ -81,6 +81,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_job_cancel(pirn_job *job);
  *           -ETIMEDOUT  the job still runs at the deadline
  *           PIRN_EFORKED  it has not ended, and runs in the parent process
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
+ *           -ENOMEM     a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_job_join(pirn_job *job,
                                            pirn_deadline deadline,
@@ -110,6 +111,7 @@ PIRN_API void pirn_job_join_init(pirn_job_join_op *op, pirn_job *job);
  * Suspends  yes; cancelling the caller does not cut the wait short
  * Errors    -ECANCELED  the caller was cancelled already; fn has not run
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
+ *           -ENOMEM     a plain thread's first call found no memory
  *           those of pirn_spawn_blocking(), and fn's own
  */
 PIRN_API PIRN_MUST_CHECK int pirn_blocking_run(pirn_blocking_fn *fn, void *arg);

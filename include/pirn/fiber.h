@@ -19,6 +19,10 @@
  * that could suspend answer -ECANCELED, and it returns by its own error path.
  * After any suspending call the fiber may continue on another thread, so
  * neither errno nor the address of a thread-local means anything across one.
+ *
+ * Below each stack lies a guard, which ends the process when it is touched.  A
+ * frame larger than the guard, a page (64 KiB on 64-bit ARM), is sure to touch it
+ * only if its code was compiled with -fstack-clash-protection.
  */
 #ifndef PIRN_FIBER_H
 #define PIRN_FIBER_H
@@ -31,7 +35,9 @@ PIRN_BEGIN_DECLS
 typedef int pirn_fiber_fn(void *arg);
 
 /* Run fn(arg) on a new fiber of the current runtime.  It runs exactly once,
- * also when it is cancelled before it started, for it owns its argument.
+ * also when it is cancelled before it started, for it owns its argument; only
+ * an abort, by pirn_task_abort() or at the deadline of a shutdown, keeps one that
+ * has not started from ever running.
  *
  *     pirn_go(fn, arg)
  *     pirn_go_with(fn, arg, options, out)
@@ -41,7 +47,8 @@ typedef int pirn_fiber_fn(void *arg);
  * Owns      `arg` passes to fn on success; on error it is still the caller's,
  *           fn will not run, and *out is NULL
  * Errors    -EINVAL         fn is NULL; a stack size outside 16 KiB..1 GiB;
- *                           pinned, outside a worker of the runtime
+ *                           priority not one of the three; pinned, outside a
+ *                           worker of the runtime
  *           -EMFILE, -ENFILE  no descriptor for the worker's own wait (pinned)
  *           -ENOMEM         no memory for the task or its stack, or the
  *                           system's limit on mappings is reached
@@ -67,10 +74,12 @@ pirn_go_with_at(pirn_fiber_fn *fn, void *arg, const pirn_spawn_options *options,
  * Cancel    the future is withdrawn; if it completed in that moment the call
  *           returns 0 and the next one answers -ECANCELED
  * Owns      the future is no longer live afterwards, whatever the answer
- * Errors    -ECANCELED      the fiber was cancelled
+ * Errors    -EINVAL         future is NULL
+ *           -ECANCELED      the fiber was cancelled
  *           -ETIMEDOUT      the deadline passed first
  *           -EDEADLK        called inside a poll, a drop, a waker or a hook
  *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
+ *           -ENOMEM         a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_await(pirn_future *future,
                                         pirn_deadline deadline);
@@ -81,6 +90,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_await(pirn_future *future,
  * Suspends  yes
  * Errors    -ECANCELED  the fiber was cancelled
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
+ *           -ENOMEM     a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_yield(void);
 

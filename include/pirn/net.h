@@ -88,6 +88,7 @@ pirn_listener_open(const char *address, const pirn_listen_options *options,
  *           PIRN_ECLOSED  the listener was closed
  *           PIRN_ESHUTDOWN  its runtime ended
  *           -ENOMEM       no memory for the connection, which was closed
+ *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
  */
 PIRN_API PIRN_MUST_CHECK int pirn_listener_accept(pirn_listener *listener,
                                                   pirn_deadline deadline,
@@ -144,6 +145,7 @@ typedef struct pirn_connect_options {
  *           -ETIMEDOUT  the deadline passed, or the system gave up
  *           -EAFNOSUPPORT  the system has no IPv6
  *           -EMFILE, -ENFILE, -ENOMEM  no descriptors or memory
+ *           -ENOSPC  it could not be registered with the runtime
  *           -ECANCELED, -EDEADLK  as pirn_await()
  *           PIRN_ESHUTDOWN  the runtime ended
  */
@@ -227,6 +229,20 @@ PIRN_API PIRN_MUST_CHECK ssize_t pirn_tcp_writev(pirn_tcp *conn,
                                                  int count,
                                                  pirn_deadline deadline);
 
+/* The same, and say that more follows at once, by another write or by
+ * pirn_tcp_sendfile(): a head then need not leave in a packet of its own.  The
+ * system keeps less than a packet back until then, up to 200 ms.
+ *
+ * Thread    as pirn_tcp_write()
+ * Suspends  yes; cancellation cuts it short
+ * Cancel    nothing has been written
+ * Errors    those of pirn_tcp_write()
+ */
+PIRN_API PIRN_MUST_CHECK ssize_t pirn_tcp_write_more(pirn_tcp *conn,
+                                                     const void *buf,
+                                                     size_t len,
+                                                     pirn_deadline deadline);
+
 /* Write all of it.
  *
  * Thread    a fiber, or a plain thread outside any task
@@ -247,7 +263,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_tcp_write_all(pirn_tcp *conn, const void *buf,
  * Suspends  yes; cancellation cuts it short between two pieces
  * Cancel    *offset says what was sent
  * Errors    those of pirn_tcp_write() and pirn_blocking_run(); PIRN_EEOF when
- *           the file is shorter
+ *           the file is shorter, and what the system says of it (-EIO, -EBADF,
+ *           -EINVAL, ...)
  */
 PIRN_API PIRN_MUST_CHECK int pirn_tcp_sendfile(pirn_tcp *conn, int file_fd,
                                                int64_t *offset, size_t count,

@@ -43,6 +43,15 @@ enum pirn_task_state {
     PIRN_TASK_DONE       /* has ended */
 };
 
+/* Who runs first among the ready tasks of one worker of a computational pool;
+ * elsewhere all are equal.  A higher one never stops a task that runs, and even
+ * the lowest gets a turn every few dozen polls. */
+enum pirn_priority {
+    PIRN_PRIORITY_NORMAL,
+    PIRN_PRIORITY_HIGH,
+    PIRN_PRIORITY_LOW
+};
+
 /* Everything about a spawn that has a default: zero is always the default. */
 typedef struct pirn_spawn_options {
     pirn_runtime *runtime;   /* NULL: the current one */
@@ -53,6 +62,7 @@ typedef struct pirn_spawn_options {
                     same thread; of a current-thread runtime, whoever drives */
     bool fp_controls; /* fibers only: rounding mode and exception masks are
                          the fiber's own and survive its switches */
+    enum pirn_priority priority;
 } pirn_spawn_options;
 
 /* Run a stackless future as a task.
@@ -69,8 +79,8 @@ typedef struct pirn_spawn_options {
  * Owns      on success the task owns the future; on error it is still the
  *           caller's, live and unpolled, and *out is NULL
  * Errors    -EINVAL         future or its operations NULL, size too small or
- *                           too large; pinned, outside a worker of
- *                           the runtime
+ *                           too large; priority not one of the three; pinned,
+ *                           outside a worker of the runtime
  *           -EMFILE, -ENFILE  no descriptor for the worker's own wait (pinned)
  *           -ENOMEM         no memory for the task
  *           PIRN_ENORUNTIME no runtime given and none is current
@@ -108,6 +118,7 @@ PIRN_API void pirn_task_unref(pirn_task *task);
  *           -ECANCELED  the caller was cancelled
  *           -ETIMEDOUT  the task still runs at the deadline
  *           PIRN_EFORKED  it has not ended, and runs in the parent process
+ *           -ENOMEM     a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_task_join(pirn_task *task,
                                             pirn_deadline deadline,

@@ -47,6 +47,7 @@ PIRN_API bool pirn_deadline_expired(pirn_deadline deadline);
  * Errors    -ECANCELED  the task was cancelled
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           PIRN_ESHUTDOWN  the runtime is gone before the time
+ *           -ENOMEM     a plain thread's first call found no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_sleep(pirn_deadline until);
 

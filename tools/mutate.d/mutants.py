@@ -9,7 +9,7 @@ OPERATION = re.compile(
 WEAKER = {
     "acquire": ["relaxed"],
     "release": ["relaxed"],
-    "acq_rel": ["relaxed"],
+    "acq_rel": ["acquire", "release"],
 }
 WEAKER_THAN_SEQ_CST = {
     "load": ["acquire", "relaxed"],
@@ -18,9 +18,13 @@ WEAKER_THAN_SEQ_CST = {
 
 WAKES = re.compile(
     r"^ +(?:\(void\))?(?:[\w.>-]*\b(?:wake|wake_one|submit|eventfd_signal|"
-    r"futex_wake)|pirn_waker_wake(?:_by_ref)?|pirn__reactor_wake|wake_idler|"
-    r"pirn__io_wake_list|tell_driver|tell_owner|wake_driven|"
-    r"pirn__task_submit|write_wake_locked|pirn__parker_unpark)\([^;]*\);",
+    r"futex_wake|earlier)|pirn_waker_wake(?:_by_ref)?|pirn__reactor_wake|"
+    r"pirn__io_wake_list|pirn__task_submit|pirn__parker_unpark|"
+    r"pirn__monitor_arm|pirn__alarm_arm|set_alarm|share_batch|"
+    r"pirn__pool_wake_(?:one|any)|pirn__pinned_(?:wake|nudge)|"
+    r"pirn__seat_wake_waiters|pirn__wakeset_wake|wake_(?:idler|driven|all)|"
+    r"tell_(?:driver|owner|shutdown|sealed)|write_wake_locked|send_wake"
+    r")\([^;]*\);",
     re.MULTILINE)
 
 FUNCTION = re.compile(r"^(?!_Static)(?=\w)[^\n]*?\b(\w+)\(", re.MULTILINE)
@@ -84,10 +88,13 @@ def weakened(code):
 
 def without_wakes(code):
     for match in WAKES.finditer(code):
-        text = match.group()
-        what = re.sub(r"\s+", " ", text.strip().replace("(void)", ""))
+        text = match.group().strip()
+        what = re.sub(r"\s+", " ", text.replace("(void)", ""))
+        # A waker that is not woken is dropped, or only the leak would be seen.
+        instead = (text.replace("pirn_waker_wake(", "pirn_waker_drop(", 1)
+                   if text.startswith("pirn_waker_wake(") else "(void)0;")
         yield (match.start() + 1, f"without {what.split('(')[0]}",
-               (match.end() - len(text.lstrip()), match.end(), "(void)0;"))
+               (match.end() - len(text), match.end(), instead))
 
 
 def without_look(code, text, instead):

@@ -2,7 +2,8 @@
 /* tools/pirn/exchange.c - from a request to the bytes of its answer.
  *
  * The decision (what to send) fills a struct answer; sending comes after it.
- * Head and small bodies leave in one writev(); large files go by sendfile(). */
+ * Head and small bodies leave in one writev(); large files go by sendfile(), and
+ * their head with the first bytes. */
 #include "exchange.h"
 
 #include <errno.h>
@@ -219,6 +220,23 @@ static int send_all(struct exchange *exchange, struct iovec *vec, int count)
     return 0;
 }
 
+/* What comes before the bytes of a file. */
+static int send_ahead(struct exchange *exchange, const pirn_text *head)
+{
+    size_t sent = 0;
+
+    while (sent < head->len) {
+        ssize_t n = pirn_tcp_write_more(exchange->tcp, head->buf + sent,
+                                        head->len - sent,
+                                        pirn_after_ms(exchange->site->idle_ms));
+
+        if (n < 0)
+            return (int)n;
+        sent += (size_t)n;
+    }
+    return 0;
+}
+
 static void append_connection(const struct exchange *exchange, pirn_text *head)
 {
     if (!exchange->keep_alive)
@@ -373,11 +391,13 @@ static int send_file(struct exchange *exchange, const struct answer *answer)
     if (has_body && count <= SMALL_FILE_SIZE)
         return send_small(exchange, answer, &head);
 
-    struct iovec vec = {.iov_base = head.buf, .iov_len = head.len};
-    int rc = send_all(exchange, &vec, 1);
-    if (rc < 0 || !has_body)
-        return rc;
-    return send_large(exchange, answer);
+    if (!has_body) {
+        struct iovec vec = {.iov_base = head.buf, .iov_len = head.len};
+
+        return send_all(exchange, &vec, 1);
+    }
+    int rc = send_ahead(exchange, &head);
+    return rc < 0 ? rc : send_large(exchange, answer);
 }
 
 int exchange_answer(struct exchange *exchange)

@@ -3,9 +3,9 @@
 import re
 
 # Lowest first: a file includes from its own folder and those before it.
-LAYERS = ["base", "sys", "task", "time", "reactor", "sched", "fiber", "sync",
-          "scope", "blocking", "net", "io", "fs", "process", "signal",
-          "service", "observe"]
+LAYERS = ["base", "sys", "task", "time", "reactor", "sched", "fiber", "sync", "channel",
+          "scope", "stream", "blocking", "net", "io", "fs", "process", "signal",
+          "service", "observe", "testing"]
 
 PUBLIC_MAY_INCLUDE = {"stdint.h", "stddef.h", "stdbool.h", "sys/types.h"}
 
