@@ -50,6 +50,7 @@ PIRN_API void pirn_barrier_deinit(pirn_barrier *barrier);
  *           -ETIMEDOUT  the deadline passed first
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  */
 PIRN_API PIRN_MUST_CHECK int pirn_barrier_wait(pirn_barrier *barrier,
                                                pirn_deadline deadline);

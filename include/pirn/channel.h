@@ -72,7 +72,7 @@ typedef struct pirn_channel_send_op {
     pirn_waiter waiter_;
     struct pirn__channel *channel_;
     const void *message_;
-    int rc; /* 0: sent; PIRN_ECLOSED */
+    int rc; /* 0: sent; PIRN_ECLOSED; -ENOMEM (unbounded) */
 } pirn_channel_send_op;
 
 /* A receive as a future; prepared by pirn_mpsc_recv_init() and its kin. */

@@ -76,8 +76,8 @@ PIRN_API PIRN_MUST_CHECK int
 pirn_mpsc_weak_sender_upgrade(pirn_mpsc_weak_sender *weak,
                               pirn_mpsc_sender **out);
 
-/* Give the receiver up: closes the channel and discards what is in it, also what
- * permits would still send.  NULL does nothing.
+/* Give the receiver up: closes the channel and discards what is in it.  Permits
+ * are answered PIRN_ECLOSED from then on.  NULL does nothing.
  *
  * Thread    any; no receive may be under way
  * Suspends  no
@@ -114,7 +114,8 @@ pirn_mpsc_receiver_info(const pirn_mpsc_receiver *receiver);
  * Owns      on success what the message owns goes to the receiver; on error it
  *           is still the caller's
  * Errors    PIRN_ECLOSED  the channel is closed
- *           -ENOMEM       no memory for a message more (unbounded)
+ *           -ENOMEM       no memory for a message more (unbounded), or for a
+ *                         plain thread's first call
  *           -ECANCELED    the caller was cancelled
  *           -ETIMEDOUT    the channel is still full at the deadline
  *           -EDEADLK      called inside a poll, a drop, a waker or a hook
@@ -164,7 +165,7 @@ typedef struct pirn_mpsc_permit {
  *           empty
  * Errors    -EINVAL       count is 0 or above the capacity
  *           -ENOTSUP      the channel is unbounded
- *           as pirn_mpsc_send() but for -ENOMEM
+ *           as pirn_mpsc_send(); -ENOMEM only on a plain thread's first call
  */
 PIRN_API PIRN_MUST_CHECK int pirn_mpsc_reserve(pirn_mpsc_sender *sender,
                                                size_t count,

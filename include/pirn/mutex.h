@@ -61,6 +61,7 @@ PIRN_API void pirn_mutex_deinit(pirn_mutex *mutex);
  *           -ETIMEDOUT  the deadline passed first
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  */
 PIRN_API PIRN_MUST_CHECK int pirn_mutex_lock(pirn_mutex *mutex,
                                              pirn_deadline deadline);

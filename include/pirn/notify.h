@@ -65,6 +65,7 @@ PIRN_API void pirn_notify_deinit(pirn_notify *notify);
  *           -ETIMEDOUT  the deadline passed first
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  */
 PIRN_API PIRN_MUST_CHECK int pirn_notify_wait(pirn_notify *notify,
                                               pirn_deadline deadline);
@@ -96,7 +97,8 @@ typedef struct pirn_notify_op {
 PIRN_API void pirn_notify_wait_init(pirn_notify_op *op, pirn_notify *notify);
 
 /* Stand in line before the first poll, so that notifications for one reach it,
- * too.  True: it has been notified already, and the next poll says READY.
+ * too.  True: it has been notified already, and the next poll says READY.  It
+ * does not move from here on.
  *
  * Thread    the one that may touch the future
  * Suspends  no

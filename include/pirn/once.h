@@ -61,6 +61,7 @@ typedef int pirn_once_fn(void *arg);
  *                       sees to its own deadlines
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  *           and fn's own
  */
 PIRN_API PIRN_MUST_CHECK int pirn_once_call(pirn_once *once, pirn_once_fn *fn,
@@ -76,6 +77,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_once_call(pirn_once *once, pirn_once_fn *fn,
  *           -ETIMEDOUT  the deadline passed first
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  */
 PIRN_API PIRN_MUST_CHECK int pirn_once_begin(pirn_once *once,
                                              pirn_deadline deadline);

@@ -60,6 +60,7 @@ PIRN_API void pirn_rwlock_deinit(pirn_rwlock *lock);
  *           -ETIMEDOUT  the deadline passed first
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  */
 PIRN_API PIRN_MUST_CHECK int pirn_rwlock_read(pirn_rwlock *lock,
                                               pirn_deadline deadline);

@@ -67,6 +67,7 @@ PIRN_API void pirn_sem_deinit(pirn_sem *sem);
  *           -ETIMEDOUT     the deadline passed first
  *           -EDEADLK       called inside a poll, a drop, a waker or a hook
  *           -ENOMEM        a plain thread's first call found no memory
+ *           PIRN_ESHUTDOWN  the runtime that would have to wake us is gone
  *           PIRN_ECLOSED   the semaphore is closed
  */
 PIRN_API PIRN_MUST_CHECK int pirn_sem_acquire(pirn_sem *sem, uint32_t permits,

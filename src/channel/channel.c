@@ -179,10 +179,12 @@ static void serve_receivers_locked(struct pirn__channel *ch,
     }
 }
 
+/* A permit that has just been used up does not keep the channel, and those who
+ * are woken may end it: so it is held when it is to be locked once more. */
 void pirn__channel_settle(struct pirn__channel *ch)
 {
     struct pirn__wake_batch batch;
-    bool is_done;
+    bool is_done, is_held = false;
 
     pirn__wake_batch_init(&batch);
     /* Ends: each round but the last ends the wait of a batch, and those who come
@@ -191,11 +193,18 @@ void pirn__channel_settle(struct pirn__channel *ch)
         serve_receivers_locked(ch, &batch);
         serve_senders_locked(ch, &batch);
         is_done = !pirn__wake_batch_full(&batch);
+        if (!is_done && !is_held) {
+            /* relaxed: under the lock it is still held by somebody. */
+            (void)pirn__add(&ch->refs, 1, relaxed);
+            is_held = true;
+        }
         pirn__unlock(&ch->lock);
         pirn__wake_batch_wake(&batch);
         if (!is_done)
             pirn__lock(&ch->lock);
     } while (!is_done);
+    if (is_held)
+        pirn__channel_unref(ch);
 }
 
 /* Handles. */

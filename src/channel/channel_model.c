@@ -333,6 +333,27 @@ MODEL(channel_permit_against_the_end)
     end();
 }
 
+static void all_go(void *arg)
+{
+    drop_first(arg);
+    go_as_sender(arg);
+    go_as_receiver(arg);
+}
+
+/* Goal: a permit that has let somebody in may be the last to use the channel.
+ * Method: a batch is one waker here, so that it looks once more after the wake.
+ */
+MODEL(channel_permit_lets_in_against_the_end, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    EXPLORE_CHECK(pirn_mpsc_try_reserve(tx, 1, &permit) == 0);
+    sending_poll(0, 7);
+    explore_thread(release_permit, NULL);
+    explore_thread(all_go, NULL);
+    explore_join();
+    end();
+}
+
 static pirn_mpsc_weak_sender *weak;
 
 static void upgrade(void *arg)

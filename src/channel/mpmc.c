@@ -133,12 +133,20 @@ static void tell_others(struct pirn__channel *ch)
         pirn__channel_settle(ch);
 }
 
+/* For one that is not in line.  While others are, a message that nobody has been
+ * promised has just come, and whoever has put it in is about to promise it. */
+static bool may_take_locked(struct pirn__channel *ch)
+{
+    return pirn__waitlist_empty(&ch->receivers) &&
+           pirn__channel_has_message_locked(ch);
+}
+
 static int try_recv(struct pirn__channel *ch, void *message)
 {
     int rc = -EAGAIN;
 
     pirn__lock(&ch->lock);
-    if (pirn__channel_has_message_locked(ch)) {
+    if (may_take_locked(ch)) {
         take_locked(ch, message);
         tell_others(ch);
         return 0;
@@ -159,8 +167,8 @@ static pirn_mpmc_recv_op *recv_op_of(pirn_future *self)
     return PIRN_CONTAINER_OF(self, pirn_mpmc_recv_op, future);
 }
 
-/* Whoever is in line finds no message that is not promised: those are given away
- * as soon as they come. */
+/* Whoever is in line takes nothing that it has not been promised, so that nobody
+ * passes. */
 static bool recv_may_end_locked(pirn_waiter *waiter)
 {
     pirn_mpmc_recv_op *op =
@@ -169,7 +177,7 @@ static bool recv_may_end_locked(pirn_waiter *waiter)
 
     if (waiter->state_ == PIRN__WAIT_GRANTED) {
         ch->promised--;
-    } else if (!pirn__channel_has_message_locked(ch)) {
+    } else if (!may_take_locked(ch)) {
         op->n = PIRN_ECLOSED;
         return pirn__channel_has_ended_locked(ch);
     }

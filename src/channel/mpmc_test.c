@@ -77,6 +77,66 @@ TEST(mpmc_receivers_are_served_in_order)
     many_end(&many);
 }
 
+/* A waker that acts while it is copied or given up, where a lock is never held.
+ */
+struct meddler {
+    struct many *many;
+    struct receiving *first; /* ended by the copy */
+    int taken;               /* by the one that is given up */
+};
+
+static void meddler_wake(const pirn_waker *self)
+{
+    (void)self;
+}
+
+static pirn_waker meddler_clone(const pirn_waker *self)
+{
+    struct meddler *meddler = self->data;
+
+    EXPECT_EQ(1, receiving_end(meddler->first));
+    return *self;
+}
+
+static void meddler_drop(pirn_waker self)
+{
+    struct meddler *meddler = self.data;
+
+    meddler->taken = take(meddler->many);
+}
+
+static const pirn_waker_ops meddler_ops = {
+    .clone = meddler_clone,
+    .wake = meddler_drop,
+    .wake_by_ref = meddler_wake,
+    .drop = meddler_drop,
+};
+
+/* Goal: a message that has just been put in is not for a newcomer while others
+ * wait, although none of them has been promised it yet.
+ * Method: a send that finds room at its second look drops a copy of its waker
+ * between the put and the promise; there the newcomer looks. */
+TEST(mpmc_newcomer_takes_nothing_while_others_wait)
+{
+    struct many many = many_new(1);
+    struct receiving a, b;
+    struct meddler meddler = {.many = &many, .first = &a, .taken = -1};
+    pirn_waker waker = {&meddler, &meddler_ops};
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+    pirn_mpmc_send_op send;
+    int message = 2;
+
+    many_wait(&a, &many);
+    many_wait(&b, &many);
+    EXPECT_EQ(0, give(&many, 1));
+    pirn_mpmc_send_init(&send, many.tx, &message);
+    EXPECT_EQ(PIRN_READY, pirn_future_poll(&send.future, &cx));
+    EXPECT_EQ(-EAGAIN, meddler.taken);
+    EXPECT_EQ(1, b.p.wakes);
+    EXPECT_EQ(2, receiving_end(&b));
+    many_end(&many);
+}
+
 /* Goal: a promise to a receive that is dropped goes to the next, or stays for
  * whoever comes. */
 TEST(mpmc_dropped_after_promise_passes_it_on)

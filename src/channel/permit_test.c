@@ -218,6 +218,73 @@ TEST(permit_of_a_channel_without_receiver)
     EXPECT_EQ(0, permit.count);
 }
 
+/* The end of a channel by the hand of whoever is woken last: 16 sends are given
+ * up, then both handles. */
+enum { CROWD = 16 };
+
+struct crowd {
+    struct lab lab;
+    pirn_channel_send_op sends[CROWD];
+    int message;
+    bool ended;
+};
+
+static pirn_waker crowd_clone(const pirn_waker *self)
+{
+    return *self;
+}
+
+static void crowd_end(const pirn_waker *self)
+{
+    struct crowd *crowd = self->data;
+
+    for (int i = 0; i < CROWD; i++)
+        pirn_future_drop(&crowd->sends[i].future);
+    lab_end(&crowd->lab);
+    crowd->ended = true;
+}
+
+static void crowd_wake(pirn_waker self)
+{
+    crowd_end(&self);
+}
+
+static void crowd_forget(pirn_waker self)
+{
+    (void)self;
+}
+
+static const pirn_waker_ops crowd_waker_ops = {
+    .clone = crowd_clone,
+    .wake = crowd_wake,
+    .wake_by_ref = crowd_end,
+    .drop = crowd_forget,
+};
+
+/* Goal: a permit whose release lets in more senders than are woken at a time may
+ * be the last that knows the channel: those it wakes may end everything else.
+ * Method: the last of them does, from inside its waker. */
+TEST(permit_released_to_a_crowd_keeps_the_channel_so_long)
+{
+    struct crowd crowd = {.lab = lab_new(CROWD), .message = 7};
+    pirn_waker last = {&crowd, &crowd_waker_ops};
+    poller others = {0};
+    pirn_waker other = poller_waker(&others);
+    pirn_mpsc_permit permit;
+
+    EXPECT_EQ(0, pirn_mpsc_try_reserve(crowd.lab.tx, CROWD, &permit));
+    for (int i = 0; i < CROWD; i++) {
+        pirn_cx cx = pirn_cx_of_waker(i == CROWD - 1 ? &last : &other);
+
+        pirn_mpsc_send_init(&crowd.sends[i], crowd.lab.tx, &crowd.message);
+        EXPECT_EQ(PIRN_PENDING, pirn_future_poll(&crowd.sends[i].future, &cx));
+    }
+    pirn_mpsc_permit_release(&permit);
+    EXPECT(crowd.ended);
+    EXPECT_EQ(CROWD - 1, others.wakes);
+    EXPECT_EQ(0, others.wakers);
+}
+
 /* Goal: a dump says how many places are waited for. */
 TEST(permit_describes_itself)
 {

@@ -192,9 +192,9 @@ static void thread_ended(struct pirn__pool *pool)
 {
     struct pirn__home *home = &pool->rt->home;
 
-    /* acq_rel: release [pool.running] all that this thread did, for whoever
-     * waits for the last one; acquire [pool.running] is that one's half. */
-    pirn__sub(&pool->running, 1, acq_rel);
+    /* release [pool.running]: all that this thread did, for whoever waits for
+     * the last one. */
+    pirn__sub(&pool->running, 1, release);
     pirn__sys->futex_wake(&pool->running.v_, INT32_MAX);
     pirn__home_unref(home);
 }

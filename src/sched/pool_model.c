@@ -205,6 +205,35 @@ MODEL(pool_two_spawns_that_meet, .preemptions = 1, .stale = -1,
     end();
 }
 
+static pirn_task *second_task;
+
+static void spawn_second(void *arg)
+{
+    (void)arg;
+    second_task = spawn_plain(&meeting_ops);
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: the same when the second spawn counts on the search of the worker that
+ * the first one has woken. */
+MODEL(pool_spawn_against_a_searcher, .preemptions = 1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_task *task;
+
+    begin(2);
+    wait_ns(1000);
+    task = spawn_plain(&meeting_ops);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(spawn_second, NULL);
+    join(task);
+    expect_before_the_monitor();
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
+    explore_join();
+    pirn_task_unref(second_task);
+    pirn_runtime_unref(rt);
+}
+
 /* Goal: two spawns and two workers: one wake is under way at a time, and that
  * is enough. */
 MODEL(pool_two_spawns_and_two_workers, .preemptions = 1, .stale = -1,

@@ -584,21 +584,22 @@ MODEL(runtime_driver_that_comes_back_around_the_deadline, .preemptions = 3,
 }
 
 /* A task that does not care for a cancel, as a fiber may. */
-static int spawn_deaf(struct condition *condition)
+static void spawn_deaf(pirn_future *future, size_t size)
 {
     static const struct pirn__task_ops deaf = {.injects = true};
-    struct waiting future = waiting_for(condition);
 
-    return pirn__spawn(&rt->home, &deaf, &future.future, sizeof future, NULL,
-                       "here", NULL);
+    EXPLORE_CHECK(pirn__spawn(&rt->home, &deaf, future, size, NULL, "here",
+                              NULL) == 0);
 }
 
 /* Goal: at the deadline the abort reaches a task that ignored the cancel. */
 MODEL(runtime_abort_ends_what_ignores_a_cancel, .preemptions = 2,
       .spurious = -1)
 {
+    struct waiting future = waiting_for(&conditions[0]);
+
     begin();
-    EXPLORE_CHECK(spawn_deaf(&conditions[0]) == 0);
+    spawn_deaf(&future.future, sizeof future);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL) ==
                   -ETIMEDOUT);
     EXPLORE_CHECK(ends(&conditions[0]) == 1);
@@ -646,14 +647,6 @@ static enum pirn_poll bystander_poll(pirn_future *self, pirn_cx *cx)
     return PIRN_PENDING;
 }
 
-static void spawn_with(const pirn_future_ops *ops)
-{
-    const pirn_spawn_options options = {.runtime = rt};
-    pirn_future future = {ops};
-
-    EXPLORE_CHECK(pirn_spawn(&future, sizeof future, &options, NULL) == 0);
-}
-
 /* Goal: a driver that was given up in the middle of a turn polls nobody when it
  * comes back. */
 MODEL(runtime_driver_that_was_given_up_polls_nobody, .preemptions = 2,
@@ -663,10 +656,11 @@ MODEL(runtime_driver_that_was_given_up_polls_nobody, .preemptions = 2,
                                           .drop = stuck_drop};
     static const pirn_future_ops bystander = {.poll = bystander_poll,
                                               .drop = stuck_drop};
+    pirn_future futures[2] = {{&stuck}, {&bystander}};
 
     begin();
-    spawn_with(&stuck);
-    spawn_with(&bystander);
+    for (int i = 0; i < 2; i++)
+        spawn_deaf(&futures[i], sizeof futures[i]);
     (void)pirn_runtime_ref(rt);
     explore_thread(block_on_until_the_end, &conditions[0]);
     while (pirn__load(&is_stuck, acquire) == 0)

@@ -357,8 +357,9 @@ static void sleep_in_set(struct pirn__worker *worker, bool searching)
     struct pirn__pool *pool = worker->pool;
 
     pirn__idle_enter_sleep(&pool->idle, searching);
-    /* After we are counted: what was pushed before a waker could see us. */
-    if (!pool->tasks->has_some(worker) && !pirn__pool_is_stopped(pool))
+    /* After we are counted: what was pushed before a waker could see us.  The
+     * wake of a stop stays in the set. */
+    if (!pool->tasks->has_some(worker))
         wait_for_event(worker);
     if (pirn__idle_leave_sleep(&pool->idle))
         pirn__pinned_nudge(pool);

@@ -61,11 +61,9 @@ MODEL(worker_slot_of_a_stuck_worker, .preemptions = -1, .stale = -1,
 MODEL(worker_monitor_rests, .preemptions = 1, .stale = 1, .spurious = -1,
       .timeouts = -1)
 {
-    PIRN_ATOMIC(uint32_t) never = {0};
-
     begin(1);
     join(spawn(NULL));
-    (void)pirn__sys->futex_wait(&never.v_, 0, (pirn_deadline){20000000});
+    wait_ns(20000000);
     EXPLORE_CHECK(pirn__load(&rt->pool->monitor_armed, seq_cst) == 0);
     end();
 }
@@ -116,7 +114,7 @@ MODEL(worker_changes_threads_beside_a_thief, .preemptions = -1,
     change_threads(2);
 }
 
-/* A task that gives its worker away and wants another turn. */
+/* A task that gives its worker away, and ends or wants another turn. */
 static enum pirn_poll leaving_again_poll(pirn_future *self, pirn_cx *cx)
 {
     struct pirn__local *local = pirn__local();
@@ -127,6 +125,8 @@ static enum pirn_poll leaving_again_poll(pirn_future *self, pirn_cx *cx)
         return PIRN_READY;
     EXPLORE_CHECK(pirn__worker_hand_off(local) == 0);
     cx->turn_ = &local->lone;
+    if (explore_choose(2) == 0)
+        return PIRN_READY;
     pirn_waker_wake_by_ref(cx->waker);
     return PIRN_PENDING;
 }
@@ -187,7 +187,9 @@ MODEL(worker_two_spawns_that_meet_beside_a_pinned_task, .preemptions = -1,
     pirn_task *tasks[2];
 
     begin(2);
+    wait_ns(1000);
     join(spawn_plain(&pinning_ops));
+    wait_ns(1000);
     for (int i = 0; i < 2; i++)
         tasks[i] = spawn_plain(&meeting_ops);
     for (int i = 0; i < 2; i++)
@@ -269,20 +271,11 @@ static enum pirn_poll late_meeting_poll(pirn_future *self, pirn_cx *cx)
     return meeting_poll(self, cx);
 }
 
-static PIRN_ATOMIC(uint32_t) never;
-
-/* This thread, or the worker of this task, does nothing else until then. */
-static void wait_until(uint64_t ns)
-{
-    while (pirn__sys->clock_ns() < ns)
-        (void)pirn__sys->futex_wait(&never.v_, 0, (pirn_deadline){ns});
-}
-
 static enum pirn_poll hog_poll(pirn_future *self, pirn_cx *cx)
 {
     (void)self;
     (void)cx;
-    wait_until(2500000);
+    wait_ns(1500000);
     return PIRN_READY;
 }
 
@@ -329,9 +322,54 @@ MODEL(worker_two_overdue_timers_that_meet, .preemptions = -1, .stale = -1,
     begin_with(2, 1);
     tasks[0] = spawn_late_meeting(2000000);
     tasks[1] = spawn_late_meeting(2000000);
-    wait_until(1000000);
     tasks[2] = spawn_plain(&hog_ops);
     for (int i = 0; i < 3; i++)
+        join(tasks[i]);
+    expect_before_the_monitor();
+    end();
+}
+
+/* Is woken by the one below, and meets it. */
+static enum pirn_poll met_poll(pirn_future *self, pirn_cx *cx)
+{
+    enum pirn_poll poll = waiting_poll(self, cx);
+
+    return poll == PIRN_READY ? meeting_poll(self, cx) : poll;
+}
+
+static PIRN_ATOMIC(uint32_t) turns;
+
+static enum pirn_poll next_turn_poll(pirn_future *self, pirn_cx *cx)
+{
+    /* relaxed: this task alone looks. */
+    if (pirn__add(&turns, 1, relaxed) > 0)
+        return meeting_poll(self, cx);
+    meet(&condition);
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+static const pirn_future_ops next_turn_ops = {.poll = next_turn_poll,
+                                              .drop = nothing_drop};
+
+/* Goal: a task that wants another turn, alone in the ring, gets another worker
+ * when the one that it has woken comes first. */
+MODEL(worker_turn_behind_a_woken_task, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    static const pirn_future_ops ops = {.poll = met_poll,
+                                        .drop = waiting_drop};
+    struct waiting met = {{&ops}, &condition};
+    pirn_spawn_options options = {0};
+    pirn_task *tasks[2];
+
+    begin(2);
+    options.runtime = rt;
+    EXPLORE_CHECK(
+        pirn_spawn(&met.future, sizeof met, &options, &tasks[0]) == 0);
+    wait_ns(1000);
+    tasks[1] = spawn_plain(&next_turn_ops);
+    for (int i = 0; i < 2; i++)
         join(tasks[i]);
     expect_before_the_monitor();
     end();
@@ -353,4 +391,92 @@ MODEL(worker_two_timers_in_a_row, .preemptions = -1, .stale = -1,
         join(tasks[i]);
     expect_before_the_monitor();
     end();
+}
+
+/* What a hook has written is there for whoever has ended the runtime. */
+static PIRN_SHARED(int) hook_news;
+
+static void write_news(void *arg, uint32_t worker)
+{
+    (void)arg;
+    (void)worker;
+    pirn_cell_write(&hook_news, 1);
+}
+
+/* Goal: what a thread did last is seen after the end. */
+MODEL(worker_last_hook_before_the_end, .preemptions = 2, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    const pirn_runtime_options options = {.alloc = &explore_heap,
+                                          .seed = 1,
+                                          .workers = 1,
+                                          .on_thread_stop = write_news};
+
+    EXPLORE_CHECK(pirn_runtime_new(&options, &rt) == 0);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
+    EXPLORE_CHECK(pirn_cell_read(&hook_news) == 1);
+    pirn_runtime_unref(rt);
+}
+
+/* A waker of the program's own, which a worker calls. */
+
+static pirn_waker news_clone(const pirn_waker *self)
+{
+    return *self;
+}
+
+static void news_wake_by_ref(const pirn_waker *self)
+{
+    (void)self;
+    pirn_cell_write(&hook_news, 1);
+}
+
+static void news_wake(pirn_waker self)
+{
+    news_wake_by_ref(&self);
+}
+
+static void news_drop(pirn_waker self)
+{
+    (void)self;
+}
+
+/* Goal: what a waker did is seen after the end.
+ * Method: a timer that is polled outside, and fired by the worker. */
+MODEL(worker_last_waker_before_the_end, .preemptions = 1, .stale = 1,
+      .spurious = -1, .timeouts = -1)
+{
+    static const pirn_waker_ops ops = {.clone = news_clone,
+                                       .wake = news_wake,
+                                       .wake_by_ref = news_wake_by_ref,
+                                       .drop = news_drop};
+    const pirn_waker waker = {.ops = &ops};
+    pirn_cx cx = pirn_cx_of_waker(&waker);
+    struct pirn__turn turn = {.budget = PIRN__COOP_UNLIMITED};
+
+    begin(1);
+    turn.home = &rt->home;
+    turn.timers = rt->home.timers;
+    cx.turn_ = &turn;
+    pirn_sleep_init(&long_sleep, (pirn_deadline){2000000});
+    EXPLORE_CHECK(pirn_future_poll(&long_sleep.future, &cx) == PIRN_PENDING);
+    wait_ns(2000000);
+    end();
+    EXPLORE_CHECK(pirn_cell_read(&hook_news) == 1);
+    pirn_future_drop(&long_sleep.future);
+}
+
+/* Goal: where a thread cannot be had, those that were started are gone when the
+ * call returns, and so is all memory. */
+MODEL(worker_thread_refused, .preemptions = 1, .stale = 1, .spurious = -1,
+      .refusals = 1)
+{
+    const pirn_runtime_options options = {
+        .alloc = &explore_heap, .seed = 1, .workers = 2};
+    int rc = pirn_runtime_new(&options, &rt);
+
+    if (rc == 0)
+        end();
+    else
+        EXPLORE_CHECK(rc == -EAGAIN && rt == NULL);
 }

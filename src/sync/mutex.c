@@ -26,6 +26,8 @@
 #include "task/await.h"
 #include "task/local.h"
 
+_Static_assert(sizeof(pirn_mutex) <= 40, "a mutex is small");
+
 enum { MUTEX_FREE, MUTEX_LOCKED, MUTEX_CONTENDED };
 
 /* Whether an operation may let others run first; kind_ of its waiter. */

@@ -12,8 +12,6 @@
 #include "engine/poller.h"
 #include "sync/waitlist.h"
 
-_Static_assert(sizeof(pirn_mutex) <= 40, "a mutex is small");
-
 static poller lock(pirn_mutex_lock_op *op, pirn_mutex *mutex)
 {
     pirn_mutex_lock_init(op, mutex);

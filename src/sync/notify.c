@@ -20,6 +20,8 @@
 #include "task/await.h"
 #include "task/local.h"
 
+_Static_assert(sizeof(pirn_notify) <= 32, "a notify is small");
+
 /* How a GRANTED waiter was reached; its kind_. */
 enum { NOTIFY_FIRST, NOTIFY_LAST, NOTIFY_ALL };
 

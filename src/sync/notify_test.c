@@ -7,8 +7,6 @@
 
 #include "engine/poller.h"
 
-_Static_assert(sizeof(pirn_notify) <= 32, "a notify is small");
-
 static poller waiter(pirn_notify_op *op, pirn_notify *notify)
 {
     pirn_notify_wait_init(op, notify);

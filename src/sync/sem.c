@@ -26,6 +26,8 @@
 #include "task/await.h"
 #include "task/local.h"
 
+_Static_assert(sizeof(pirn_sem) <= 32, "a semaphore is small");
+
 enum {
     SEM_WAITERS = 1u,
     SEM_CLOSED = 2u,

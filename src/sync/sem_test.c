@@ -11,8 +11,6 @@
 #include "engine/poller.h"
 #include "sync/waitlist.h"
 
-_Static_assert(sizeof(pirn_sem) <= 32, "a semaphore is small");
-
 static poller acquire(pirn_sem_acquire_op *op, pirn_sem *sem, uint32_t permits)
 {
     pirn_sem_acquire_init(op, sem, permits);
