@@ -126,6 +126,18 @@ static inline void join(pirn_task *task)
     pirn_task_unref(task);
 }
 
+static PIRN_ATOMIC(uint32_t) never;
+
+/* This thread, or the worker of this task, does nothing else for so long; who else
+ * has something to do does it first. */
+static inline void wait_ns(uint64_t ns)
+{
+    pirn_deadline end = {pirn__sys->clock_ns() + ns};
+
+    while (pirn__sys->clock_ns() < end.ns)
+        (void)pirn__sys->futex_wait(&never.v_, 0, end);
+}
+
 /* What is late, but is not lost, comes when the monitor looks. */
 static inline void expect_before_the_monitor(void)
 {

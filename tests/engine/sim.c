@@ -299,8 +299,10 @@ static void jump(void)
         sim_give_up(SIM_STUCK, "everybody waits for ever");
     if (to > calm_ns() + x.options.live_s * PIRN__NS_PER_S)
         sim_give_up(SIM_LATE, "it has not ended in time");
-    if (x.now_ns < to)
+    if (x.now_ns < to) {
+        sim_see(SIM_FACT_IDLE, to - x.now_ns);
         x.now_ns = to;
+    }
     deliver();
 }
 

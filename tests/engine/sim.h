@@ -18,12 +18,12 @@
  *     TEST(echo_survives) { sim_expect_clean("echo", echo, NULL, 250); }
  *
  * A run has two phases.  Until `fault_ms` the weather is bad: connections are
- * reset, cut off, refused, descriptors run out, waits end for no reason.  Then it
- * is calm, and the story has to come to its end within `live_s`.
+ * reset, cut off, refused, descriptors run out, waits end for no reason.  Then
+ * it is calm, and the story has to come to its end within `live_s`.
  *
  * What must hold in every run is checked by the objects of sim_check.c: no task
- * lost, none polled twice at once, no timer early, every descriptor closed, every
- * waker and all memory given back.
+ * lost, none polled twice at once, no timer early, every descriptor closed,
+ * every waker and all memory given back.
  *
  * Each batch of seeds runs in a child process, so that a run that is given up
  * leaves nothing behind.
@@ -134,6 +134,9 @@ void sim_fail(const char *checker, const char *format, ...)
 /* Start a virtual thread of the program. */
 void sim_thread(void (*fn)(void *arg), void *arg);
 
+/* Block the virtual thread, as a system call does. */
+void sim_block_ms(uint32_t ms);
+
 /* pirn_sleep() and pirn_await() under the eyes of the checkers. */
 int sim_sleep_ms(uint32_t ms);
 int sim_nap(void *ms); /* a fiber that sleeps so many, a uint32_t */
@@ -145,6 +148,7 @@ void sim_watch(pirn_future *future);
 /* A runtime as the options want it, entered on this thread. */
 struct sim_program {
     pirn_runtime *rt;
+    bool by_turns; /* a loop of the program's own drives it */
     pirn_report report;
 };
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ static const struct option {
     unsigned none_of_4;
     bool doubling; /* small numbers are as likely as large ones */
 } options_table[] = {
-#define OPTION(name, ...) {#name, offsetof(struct sim_options, name), __VA_ARGS__}
+#define OPTION(name, ...) \
+    {#name, offsetof(struct sim_options, name), __VA_ARGS__}
     OPTION(workers, 1, 4, 1, false),
     OPTION(computational, 1, 1, 3, false),
     OPTION(latency_us, 10, 20000, 0, true),
@@ -45,7 +47,11 @@ static const struct option {
 #undef OPTION
 };
 
-enum { OPTIONS = sizeof options_table / sizeof options_table[0] };
+enum {
+    OPTIONS = sizeof options_table / sizeof options_table[0],
+    LATENCY_OF_BYTE_US = 20,
+    RUN_MAX_S = 40, /* of real time */
+};
 
 static uint32_t *value_of(struct sim_options *options, size_t option)
 {
@@ -102,6 +108,9 @@ struct sim_options sim_options_draw(const struct sim_options *wanted)
         if (*value == SIM_NONE)
             *value = 0;
     }
+    /* Few bytes at a time take many journeys: let them be short. */
+    if (options.latency_us > LATENCY_OF_BYTE_US * options.buffer)
+        options.latency_us = LATENCY_OF_BYTE_US * options.buffer;
     return options;
 }
 
@@ -142,6 +151,8 @@ static void run_batch(struct shared *shared, sim_story_fn *story,
                       size_t seeds)
 {
     for (size_t i = 0; i < seeds; i++) {
+        /* One that hangs without a system call ends the process. */
+        alarm(RUN_MAX_S);
         shared->seed = seed + i;
         shared->running = true;
         shared->result = sim_run(story, options, seed + i);
@@ -175,6 +186,7 @@ static void run_in_child(struct shared *shared, sim_story_fn *story,
     fflush(NULL);
     child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (quiet && freopen("/dev/null", "w", stderr) == NULL)
             _exit(1);
         run_batch(shared, story, options, seed, seeds);

@@ -79,6 +79,71 @@ static void polls_see(enum sim_fact_kind kind, uint64_t number)
         polls.inside[number % WATCHES]--;
 }
 
+/* No wake lost: a future that was woken is polled, or dropped, before all have
+ * been idle for long.  A nap of the workers may come between, and late ends of
+ * waits. */
+
+enum { WOKEN = 256, PATIENCE_NS = 30 * 1000 * 1000 };
+
+static struct {
+    uint64_t numbers[WOKEN];
+    uint64_t since_ns[WOKEN]; /* idle time */
+    size_t count;
+    uint64_t idle_ns;
+} wakes;
+
+static void wakes_reset(void)
+{
+    wakes.count = 0;
+    wakes.idle_ns = 0;
+}
+
+static void wakes_forget(uint64_t number)
+{
+    for (size_t i = 0; i < wakes.count; i++) {
+        if (wakes.numbers[i] != number)
+            continue;
+        wakes.count--;
+        wakes.numbers[i] = wakes.numbers[wakes.count];
+        wakes.since_ns[i] = wakes.since_ns[wakes.count];
+        return;
+    }
+}
+
+static void wakes_note(uint64_t number)
+{
+    for (size_t i = 0; i < wakes.count; i++) {
+        if (wakes.numbers[i] == number)
+            return;
+    }
+    if (wakes.count == WOKEN)
+        return;
+    wakes.numbers[wakes.count] = number;
+    wakes.since_ns[wakes.count++] = wakes.idle_ns;
+}
+
+/* What was woken before this idle time began. */
+static void wakes_idle(uint64_t ns)
+{
+    for (size_t i = 0; i < wakes.count; i++) {
+        if (wakes.idle_ns + ns - wakes.since_ns[i] > PATIENCE_NS)
+            sim_fail("wakes", "future %llu was woken and is not polled while "
+                              "all are idle",
+                     (unsigned long long)wakes.numbers[i]);
+    }
+    wakes.idle_ns += ns;
+}
+
+static void wakes_see(enum sim_fact_kind kind, uint64_t number)
+{
+    if (kind == SIM_FACT_WOKEN)
+        wakes_note(number);
+    else if (kind == SIM_FACT_POLL_BEGUN || kind == SIM_FACT_FUTURE_GONE)
+        wakes_forget(number);
+    else if (kind == SIM_FACT_IDLE)
+        wakes_idle(number);
+}
+
 /* Every waker given back. */
 
 static struct {
@@ -180,6 +245,7 @@ static void memory_end(void)
 static const struct checker checkers[] = {
     {"tasks", tasks_reset, tasks_see, tasks_end},
     {"polls", polls_reset, polls_see, NULL},
+    {"wakes", wakes_reset, wakes_see, NULL},
     {"wakers", wakers_reset, wakers_see, wakers_end},
     {"timers", timers_reset, timers_see, NULL},
     {"descriptors", descriptors_reset, descriptors_see, descriptors_end},

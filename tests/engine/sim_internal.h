@@ -117,6 +117,9 @@ enum sim_fact_kind {
     SIM_FACT_TASK_ENDED,
     SIM_FACT_POLL_BEGUN, /* number: of the watch */
     SIM_FACT_POLL_ENDED,
+    SIM_FACT_WOKEN,      /* number: of the watch, which has to be polled */
+    SIM_FACT_FUTURE_GONE, /* number: of the watch: ready, or dropped */
+    SIM_FACT_IDLE,       /* number: ns for which nobody had anything to do */
     SIM_FACT_WAKER_CLONED, /* number: of the watch */
     SIM_FACT_WAKER_GONE,
     SIM_FACT_TIME_CAME, /* number: the time that was asked for */

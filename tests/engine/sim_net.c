@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/engine/sim_net.c - TCP as the simulated world has it.
  *
- * A connection has two ends, and for each direction a pipe of a few bytes.  What
- * is sent arrives in segments, each after a time of its own, in order within its
- * direction and in any order between connections; what is read makes room again
- * when the sender has heard of it.  A transfer that moves less than it was asked
- * to has emptied, or filled, the pipe, as TCP promises; more comes with an event.
+ * A connection has two ends, and for each direction a pipe of a few bytes.
+ * What is sent arrives in segments, each after a time of its own, in order
+ * within its direction and in any order between connections; what is read makes
+ * room again when the sender has heard of it.  A transfer that moves less than
+ * it was asked to has emptied, or filled, the pipe, as TCP promises; more comes
+ * with an event.
  *
  * An end that is closed with unread bytes, or to which something is sent later,
  * answers with a reset.
@@ -136,13 +137,14 @@ static void data_arrives(void *object, uint64_t bytes)
     struct sim_end *from = object;
     struct sim_end *to = other(from);
 
-    if (is_cut(from, data_arrives, bytes) || to->dead)
+    if (is_cut(from, data_arrives, bytes))
         return;
-    from->out.arrived += bytes;
-    if (to->open)
-        signal_end(to);
-    else
+    if (to->dead || !to->open) {
         send_reset(from);
+        return;
+    }
+    from->out.arrived += bytes;
+    signal_end(to);
 }
 
 static void fin_arrives(void *object, uint64_t unused)
@@ -221,6 +223,9 @@ static void answer_arrives(void *object, uint64_t error)
     }
     end->state = error == 0 ? CONNECTED : FRESH;
     end->error = (int)error;
+    /* It was reset meanwhile, which we could not be told before. */
+    if (error == 0 && other(end)->dead)
+        send_reset(end);
     signal_end(end);
 }
 
@@ -763,7 +768,7 @@ static void blow(void *object, uint64_t number)
         break_one(ECONNRESET);
         break;
     case 2:
-        break_one(ETIMEDOUT);
+        break_one(EHOSTUNREACH);
         break;
     case 3:
         sim_files_limit(sim_below(6));

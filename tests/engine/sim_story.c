@@ -6,15 +6,19 @@
  * The watches of a run are freed when the next one begins.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "engine/sim_internal.h"
 #include "sched/runtime.h"
 
+struct watch;
+
 /* A waker that is counted. */
 struct proxy {
-    pirn_waker inner; /* ours, while refs > 0 */
+    pirn_waker inner; /* empty without refs */
     uint32_t refs;
+    struct watch *watch;
     struct proxy *next;
 };
 
@@ -22,7 +26,9 @@ struct watch {
     pirn_future_ops ops;
     const pirn_future_ops *own;
     uint64_t number;
-    struct proxy *proxies; /* the first: of the last poll */
+    bool gone;             /* ready, or dropped */
+    struct proxy *polled;  /* of the last poll */
+    struct proxy *proxies;
     struct watch *next;
 };
 
@@ -35,26 +41,32 @@ static pirn_waker proxy_clone(const pirn_waker *self)
 {
     struct proxy *proxy = self->data;
 
-    if (proxy->refs++ == 0)
-        proxy->inner = pirn_waker_clone(&proxy->inner);
+    proxy->refs++;
     sim_see(SIM_FACT_WAKER_CLONED, 0);
     return *self;
 }
 
+static void give_proxy(struct proxy *proxy)
+{
+    if (--proxy->refs == 0)
+        pirn_waker_drop(pirn_waker_take(&proxy->inner));
+}
+
 static void proxy_drop(pirn_waker self)
 {
-    struct proxy *proxy = self.data;
-
     sim_see(SIM_FACT_WAKER_GONE, 0);
-    if (proxy->refs-- == 1)
-        pirn_waker_drop(pirn_waker_take(&proxy->inner));
+    give_proxy(self.data);
 }
 
 static void proxy_wake_by_ref(const pirn_waker *self)
 {
     const struct proxy *proxy = self->data;
+    const struct watch *watch = proxy->watch;
 
-    sim_pause("wake", 0);
+    /* An older waker may be of somebody who gave the future away. */
+    if (!watch->gone && watch->polled == proxy)
+        sim_see(SIM_FACT_WOKEN, watch->number);
+    sim_pause("wake", watch->number);
     pirn_waker_wake_by_ref(&proxy->inner);
 }
 
@@ -71,21 +83,25 @@ static const pirn_waker_ops proxy_ops = {
     .drop = proxy_drop,
 };
 
-/* The proxy that somebody keeps already for this waker, or a new one, which only
- * borrows it. */
-static struct proxy *proxy_for(struct watch *watch, const pirn_waker *waker)
+/* The proxy that somebody keeps already for this waker, or a new one; to be
+ * given back after the poll. */
+static struct proxy *take_proxy(struct watch *watch, const pirn_waker *waker)
 {
     struct proxy *proxy = watch->proxies;
 
     if (proxy != NULL && proxy->refs > 0 &&
-        pirn_waker_same(&proxy->inner, waker))
+        pirn_waker_same(&proxy->inner, waker)) {
+        proxy->refs++;
         return proxy;
+    }
     if (proxy == NULL || proxy->refs > 0) {
         proxy = calloc(1, sizeof *proxy);
+        proxy->watch = watch;
         proxy->next = watch->proxies;
         watch->proxies = proxy;
     }
-    proxy->inner = *waker;
+    proxy->inner = pirn_waker_clone(waker);
+    proxy->refs = 1;
     return proxy;
 }
 
@@ -96,25 +112,39 @@ static struct watch *watch_of(const pirn_future *future)
     return PIRN_CONTAINER_OF(future->ops, struct watch, ops);
 }
 
+static void end_watch(struct watch *watch)
+{
+    watch->gone = true;
+    sim_see(SIM_FACT_FUTURE_GONE, watch->number);
+}
+
 static enum pirn_poll watch_poll(pirn_future *self, pirn_cx *cx)
 {
     struct watch *watch = watch_of(self);
-    pirn_waker waker = {proxy_for(watch, cx->waker), &proxy_ops};
+    struct proxy *proxy = take_proxy(watch, cx->waker);
+    const pirn_waker waker = {proxy, &proxy_ops};
     pirn_cx inner = *cx;
     enum pirn_poll poll;
 
     inner.waker = &waker;
+    watch->polled = proxy;
     sim_see(SIM_FACT_POLL_BEGUN, watch->number);
     sim_pause("poll begins", watch->number);
     poll = watch->own->poll(self, &inner);
     sim_pause("poll ends", watch->number);
     sim_see(SIM_FACT_POLL_ENDED, watch->number);
+    if (poll == PIRN_READY)
+        end_watch(watch);
+    give_proxy(proxy);
     return poll;
 }
 
 static void watch_drop(pirn_future *self)
 {
-    watch_of(self)->own->drop(self);
+    struct watch *watch = watch_of(self);
+
+    end_watch(watch);
+    watch->own->drop(self);
 }
 
 static void watch_discard(pirn_future *self)
@@ -198,6 +228,15 @@ int sim_sleep_ms(uint32_t ms)
     if (rc == 0)
         sim_see(SIM_FACT_TIME_CAME, until.ns);
     return rc;
+}
+
+void sim_block_ms(uint32_t ms)
+{
+    const pirn_deadline until = {sim_now_ns() + ms * UINT64_C(1000000)};
+    uint32_t nothing = 0;
+
+    while (sim_now_ns() < until.ns)
+        (void)pirn__sys->futex_wait(&nothing, 0, until);
 }
 
 int sim_nap(void *ms)
@@ -312,26 +351,56 @@ struct sim_program sim_program_begin(void)
         rc = pirn_runtime_new(&options, &program.rt);
     }
     sim_check(rc == 0, "a runtime can be made");
+    program.by_turns = options.workers == 0 && options.pool == 0 &&
+                       sim_chance(300);
     if (rc == 0)
         plant_in(program.rt);
     (void)pirn_runtime_enter(program.rt);
     return program;
 }
 
-int sim_program_run(struct sim_program *program, pirn_fiber_fn *fn, void *arg)
+/* A program with a loop of its own: it polls what the runtime waits for. */
+static int drive_by_turns(pirn_runtime *rt, pirn_task *task)
+{
+    struct pollfd fd = {.fd = pirn_runtime_fd(rt), .events = POLLIN};
+    int outcome;
+    int rc = 0;
+
+    /* Ends with the task. */
+    while (!pirn_task_is_done(task)) {
+        rc = pirn_runtime_turn(rt, pirn_after_us(1 + sim_below(1000)));
+        if (rc < 0)
+            return rc;
+        if (!pirn_task_is_done(task))
+            (void)pirn__sys->poll(&fd, 1, pirn_runtime_next_deadline(rt));
+    }
+    rc = pirn_task_join(task, PIRN_EXPIRED, &outcome);
+    return rc < 0 ? rc : outcome;
+}
+
+static int block_on_join(pirn_runtime *rt, pirn_task *task)
 {
     pirn_join_op join;
+    int rc;
+
+    pirn_join_init(&join, task);
+    rc = pirn_block_on(rt, &join.future, PIRN_NEVER);
+    if (rc == 0)
+        rc = join.rc;
+    return rc < 0 ? rc : join.outcome;
+}
+
+int sim_program_run(struct sim_program *program, pirn_fiber_fn *fn, void *arg)
+{
     pirn_task *task;
     int rc = pirn_go_with(fn, arg, NULL, &task);
 
     if (rc < 0)
         return rc;
-    pirn_join_init(&join, task);
-    rc = pirn_block_on(program->rt, &join.future, PIRN_NEVER);
-    if (rc == 0)
-        rc = join.rc;
+    rc = program->by_turns ? drive_by_turns(program->rt, task)
+                           : block_on_join(program->rt, task);
     pirn_task_unref(task);
-    return rc < 0 ? rc : join.outcome;
+    return rc;
 }
 
 void sim_program_shutdown(struct sim_program *program, uint32_t ms)

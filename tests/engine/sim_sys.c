@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/engine/sim_sys.c - the system table of the simulated world.
  *
- * A wait set keeps which of its entries have had news; what they are ready for is
- * looked up when somebody harvests, as the kernel does.  An event wakes one of
- * those who sleep in a set, and one who leaves something behind wakes the next.
+ * A wait set keeps which of its entries have had news; what they are ready for
+ * is looked up when somebody harvests, as the kernel does.  An event wakes one
+ * of those who sleep in a set, and one who leaves something behind wakes the
+ * next.
  *
- * Memory is the real one.  Descriptors have numbers from FIRST_FD on, the lowest
- * free one first, so that one that is used after it was closed meets somebody
- * else; smaller numbers are the real system's.
+ * Memory is the real one.  Descriptors have numbers from FIRST_FD on, the
+ * lowest free one first, so that one that is used after it was closed meets
+ * somebody else; smaller numbers are the real system's.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

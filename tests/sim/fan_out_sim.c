@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/sim/fan_out_sim.c - many tasks, some of which are cancelled.
  *
- * A fiber starts tasks of several kinds, cancels some of them at a random moment,
- * itself or by a thread outside, and joins them all.
+ * A fiber starts tasks of several kinds, cancels some of them at a random
+ * moment, itself or by a thread outside, and joins them all.
  */
 #include <errno.h>
 
@@ -13,6 +13,8 @@ enum { CHILDREN = 12, NAP_MS = 30, PATIENCE_MS = 200 };
 /* One round; lives in the parent's frame. */
 struct round {
     pirn_sem sem;
+    pirn_mutex mutex;
+    bool inside; /* somebody has it */
     pirn_mpsc_sender *sender;
     uint32_t begun; /* fibers that have run; one thread of the system */
     uint32_t fibers;
@@ -20,6 +22,7 @@ struct round {
     uint32_t sent;
     uint32_t count;
     bool cancelled[CHILDREN];
+    bool acquires[CHILDREN]; /* a stackless one: its outcome says whether */
     pirn_task *tasks[CHILDREN];
 };
 
@@ -79,20 +82,60 @@ static int use_thread(void *arg)
     return rc == -EAGAIN ? 0 : rc;
 }
 
+/* A permit, or the end of a nap: the one that comes second is dropped, perhaps
+ * with a permit that it has not seen. */
 static int race_two(void *arg)
 {
     struct round *round = arg;
-    pirn_sleep_op first, second;
-    pirn_branch branches[] = {PIRN_BRANCH(&first), PIRN_BRANCH(&second)};
+    pirn_sem_acquire_op acquire;
+    pirn_sleep_op nap;
+    pirn_branch branches[] = {PIRN_BRANCH(&acquire), PIRN_BRANCH(&nap)};
     int rc;
 
     round->begun++;
-    pirn_sleep_init(&first, pirn_after_ms(sim_below(NAP_MS)));
-    pirn_sleep_init(&second, pirn_after_ms(sim_below(NAP_MS)));
-    sim_watch(&first.future);
-    sim_watch(&second.future);
+    pirn_sem_acquire_init(&acquire, &round->sem, 1);
+    pirn_sleep_init(&nap, pirn_after_ms(sim_below(NAP_MS)));
+    sim_watch(&acquire.future);
+    sim_watch(&nap.future);
     rc = pirn_select(branches, 2, PIRN_NEVER);
+    round->held += rc == 0;
     return rc < 0 ? rc : 0;
+}
+
+/* Alone for a while, or not at all. */
+static int hold_lock(void *arg)
+{
+    struct round *round = arg;
+    int rc;
+
+    round->begun++;
+    rc = pirn_mutex_lock(&round->mutex, pirn_after_ms(sim_below(NAP_MS)));
+    if (rc < 0)
+        return rc == -ETIMEDOUT ? 0 : rc;
+    sim_check(!round->inside, "a mutex lets one in");
+    round->inside = true;
+    rc = sim_chance(500) ? sim_sleep_ms(sim_below(NAP_MS)) : pirn_yield();
+    round->inside = false;
+    pirn_mutex_unlock(&round->mutex);
+    return rc;
+}
+
+static int block(void *arg)
+{
+    (void)arg;
+    sim_block_ms(sim_below(NAP_MS));
+    return 0;
+}
+
+static int block_here(void *arg)
+{
+    struct round *round = arg;
+    int rc;
+
+    round->begun++;
+    rc = pirn_block_in_place(block, NULL);
+    /* Without workers, pinned, or without a thread it cannot be. */
+    return rc == -EPERM || rc == -EAGAIN ? 0 : rc;
 }
 
 static int spawn_sleep(pirn_task **task)
@@ -104,17 +147,39 @@ static int spawn_sleep(pirn_task **task)
     return pirn_spawn(&op.future, sizeof op, NULL, task);
 }
 
-static int start_child(struct round *round, pirn_task **task)
+/* One that is cancelled is dropped, and with it what it has been granted. */
+static int spawn_acquire(struct round *round, pirn_task **task)
+{
+    pirn_sem_acquire_op op;
+
+    pirn_sem_acquire_init(&op, &round->sem, 1);
+    sim_watch(&op.future);
+    return pirn_spawn(&op.future, sizeof op, NULL, task);
+}
+
+static int start_child(struct round *round, pirn_task **task, bool *acquires)
 {
     static pirn_fiber_fn *const kinds[] = {sleep_well, take_permit,
-                                           send_message, use_thread, race_two};
+                                           send_message, use_thread, race_two,
+                                           hold_lock, block_here};
     enum { KINDS = sizeof kinds / sizeof kinds[0] };
-    uint32_t kind = sim_below(KINDS + 1);
+    pirn_spawn_options options = {
+        .pinned = sim_chance(100),
+        .priority = sim_chance(200) ? PIRN_PRIORITY_HIGH
+                                    : PIRN_PRIORITY_NORMAL,
+    };
+    uint32_t kind = sim_below(KINDS + 2);
     int rc;
 
-    if (kind == KINDS)
-        return spawn_sleep(task);
-    rc = pirn_go_with(kinds[kind], round, NULL, task);
+    *acquires = kind > KINDS;
+    if (kind >= KINDS)
+        return *acquires ? spawn_acquire(round, task) : spawn_sleep(task);
+    rc = pirn_go_with(kinds[kind], round, &options, task);
+    if (rc == -EMFILE) {
+        /* A worker with pinned tasks needs a descriptor. */
+        options.pinned = false;
+        rc = pirn_go_with(kinds[kind], round, &options, task);
+    }
     round->fibers += rc == 0;
     return rc;
 }
@@ -143,6 +208,16 @@ static void cancel_some(struct round *round)
     }
 }
 
+/* Who does not take it gives it back with the last handle. */
+static void take_permit_of(struct round *round, pirn_task *task)
+{
+    pirn_sem_acquire_op op;
+
+    sim_check(pirn_task_take_output(task, &op, sizeof op) == 0,
+              "the output can be taken");
+    round->held++;
+}
+
 static void join_child(struct round *round, uint32_t i)
 {
     pirn_task *task = round->tasks[i];
@@ -158,6 +233,8 @@ static void join_child(struct round *round, uint32_t i)
     sim_check(op.outcome == 0 ||
                   (round->cancelled[i] && op.outcome == -ECANCELED),
               "it ended well, or was cancelled");
+    if (round->acquires[i] && op.outcome == 0)
+        take_permit_of(round, task);
     pirn_task_unref(task);
 }
 
@@ -181,17 +258,21 @@ static int receive_all(void *arg)
 
 static void run_round(struct round *round)
 {
+    uint32_t early;
     int rc = 0;
 
     while (round->count < 1 + sim_below(CHILDREN) && rc == 0) {
-        rc = start_child(round, &round->tasks[round->count]);
+        rc = start_child(round, &round->tasks[round->count],
+                         &round->acquires[round->count]);
         sim_check(rc == 0, "a task starts");
         round->count += rc == 0;
     }
     if (sim_chance(700))
         sim_check(sim_sleep_ms(sim_below(NAP_MS)) == 0, "the parent sleeps");
+    early = sim_below(CHILDREN + 1);
+    pirn_sem_release(&round->sem, early);
     cancel_some(round);
-    pirn_sem_release(&round->sem, CHILDREN);
+    pirn_sem_release(&round->sem, CHILDREN - early);
     for (uint32_t i = 0; i < round->count; i++)
         join_child(round, i);
     sim_check(round->begun == round->fibers, "each fiber has run once");
@@ -211,6 +292,7 @@ static int fan_out(void *arg)
 
     (void)arg;
     sim_check(pirn_sem_init(&round.sem, 0) == 0, "a semaphore can be made");
+    pirn_mutex_init(&round.mutex);
     rc = pirn_mpsc_new(&options, &round.sender, &receiver);
     sim_check(rc == 0, "a channel can be made");
     both[1] = receiver;
@@ -222,6 +304,7 @@ static int fan_out(void *arg)
     sim_check(rc == 0 && outcome == 0, "the receiver ends");
     pirn_task_unref(drainer);
     pirn_mpsc_receiver_free(receiver);
+    pirn_mutex_deinit(&round.mutex);
     pirn_sem_deinit(&round.sem);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/sim/planted_sim.c - bugs that the simulator has to find.
  *
- * Each is put in on purpose: by a system call that does not do what it should, by
- * a runtime that forgets a task, or by the story.  A few seeds must be enough.
+ * Each is put in on purpose: by a system call that does not do what it should,
+ * by a runtime that forgets a task, or by the story.  A few seeds must be
+ * enough.
  */
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 /* tests/sim/shutdown_sim.c - shutdown at any moment of a busy program.
  *
  * The echo server and its clients run; nobody waits for them.  Some time later
- * the program shuts down, often with a thread outside that spawns and cancels at
- * the same time.
+ * the program shuts down, often with a thread outside that spawns and cancels
+ * at the same time.
  */
 #include "sim/echo_story.h"
 
@@ -95,9 +95,9 @@ static void shut_down_somewhen(void)
     sim_program_end(&net->program);
 }
 
-/* Goal: whenever a program shuts down, all its tasks end in order and nothing is
- * left; if there is no time for that, the report says so and accounts for all.
- * Method: a run for each seed. */
+/* Goal: whenever a program shuts down, all its tasks end in order and nothing
+ * is left; if there is no time for that, the report says so and accounts for
+ * all.  Method: a run for each seed. */
 TEST(shutdown_accounts_for_all)
 {
     sim_expect_clean("shutdown_accounts_for_all", shut_down_somewhen, NULL,
