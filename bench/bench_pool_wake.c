@@ -147,7 +147,8 @@ static void measure_wakes(const struct rig *rig, void *arg)
 
 int main(int argc, char **argv)
 {
-    for (int i = 0; i < 5; i++)
+    sample_choose(argc, argv);
+    for (int i = 0; i < 5 && sample_is_wanted("hand_over"); i++)
         measure_hand_over();
     rig_begin(argc, argv);
     wakes.count = rig_scale(500, WAKES_MAX);

@@ -101,8 +101,11 @@ static double time_ring(size_t count, uint64_t rounds)
 
 static void measure_pair(const char *name, uint64_t switches, bool fp_controls)
 {
-    char *stack = map_stack(STACK_SIZE);
+    char *stack;
 
+    if (!sample_is_wanted(name))
+        return;
+    stack = map_stack(STACK_SIZE);
     pirn__context_make(&there, stack, STACK_SIZE, switch_back, NULL,
                        fp_controls);
     time_pair(1000);
@@ -114,12 +117,14 @@ static void measure_pair(const char *name, uint64_t switches, bool fp_controls)
 
 static void measure_ring(const char *name, size_t count, uint64_t switches)
 {
-    struct node *nodes = calloc(count, sizeof *nodes);
+    struct node *nodes;
+    char *stacks;
 
+    if (!sample_is_wanted(name))
+        return;
+    nodes = calloc(count, sizeof *nodes);
     sample_require(nodes == NULL ? -ENOMEM : 0, "calloc");
-
-    char *stacks = make_ring(nodes, count);
-
+    stacks = make_ring(nodes, count);
     time_ring(count, 10);
     for (int i = 0; i < SAMPLES; i++)
         sample_print(name, "ns", time_ring(count, switches / (count + 1)));
@@ -132,6 +137,7 @@ int main(int argc, char **argv)
     bool quick = sample_has_flag(argc, argv, "--quick");
     uint64_t switches = quick ? 1000000 : 5000000;
 
+    sample_choose(argc, argv);
     measure_pair("switch/raw_one_way", switches, false);
     measure_pair("switch/raw_one_way_fp_controls", switches, true);
     measure_ring("switch/raw_one_way_ring_2", 1, switches);

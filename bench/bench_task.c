@@ -78,6 +78,8 @@ static int start_yielder(bool as_fiber)
 static void measure_yield(const char *name, size_t tasks, uint64_t yields,
                           bool as_fiber)
 {
+    if (!sample_is_wanted(name))
+        return;
     yields_each = yields / tasks;
     for (int i = 0; i < SAMPLES; i++) {
         countdown_init(&yielders_left, tasks);
@@ -185,6 +187,8 @@ static int start_player(int number, bool as_fiber)
 
 static void measure_ping_pong(const char *name, uint64_t rounds, bool as_fiber)
 {
+    if (!sample_is_wanted(name))
+        return;
     rallies = rounds;
     for (int i = 0; i < SAMPLES; i++) {
         table.turn = 0;
@@ -278,6 +282,8 @@ static void measure_spawn(const char *name, uint64_t spawns, bool as_fibers)
         .all_done = &all_done,
     };
 
+    if (!sample_is_wanted(name))
+        return;
     countdown_init(&all_done, 1);
     sample_require(pirn_go(spawner_fiber, &spawner), "pirn_go");
     block_on(&all_done.future);
@@ -288,6 +294,7 @@ int main(int argc, char **argv)
     uint64_t scale = sample_has_flag(argc, argv, "--quick") ? 1 : 5;
     uint64_t yields = scale * 400000;
 
+    sample_choose(argc, argv);
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
     pirn_runtime_enter(rt);
     measure_yield("task/yield_async_1", 1, yields, false);

@@ -114,8 +114,11 @@ static const pirn_future_ops churn_ops = {
 static void measure(pirn_runtime *rt, const char *name, size_t count,
                     bool in_order, uint64_t rounds)
 {
-    pirn_sleep_op *sleeps = calloc(count, sizeof *sleeps);
+    pirn_sleep_op *sleeps;
 
+    if (!sample_is_wanted(name))
+        return;
+    sleeps = calloc(count, sizeof *sleeps);
     sample_require(sleeps == NULL ? -ENOMEM : 0, "calloc");
     for (int i = 0; i < SAMPLES; i++) {
         struct churn churn = {
@@ -142,6 +145,7 @@ int main(int argc, char **argv)
     uint64_t rounds = quick ? 200000 : 1000000;
     pirn_runtime *rt;
 
+    sample_choose(argc, argv);
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
     measure(rt, "timer/insert_cancel_1_live", 1, true, rounds);
     measure(rt, "timer/insert_cancel_1m_live_in_order", MILLION, true, rounds);

@@ -45,6 +45,7 @@ void rig_begin(int argc, char **argv)
     rigs.samples =
         sample_get_number(argc, argv, "--samples", rigs.quick ? 5 : 15);
     rigs.only = argument_after(argc, argv, "--row");
+    sample_choose(argc, argv);
     if (workers != 0) {
         make_pool((uint32_t)workers);
         return;
@@ -112,6 +113,8 @@ void rig_each(const char *row, rig_fn *fn, void *arg)
     pirn_runtime_info before[RIG_POOLS];
 
     if (rigs.only != NULL && strstr(row, rigs.only) == NULL)
+        return;
+    if (!sample_is_wanted(row))
         return;
     for (uint32_t k = 0; k < rigs.count; k++) {
         rigs.pools[k].warm = false;

@@ -7,6 +7,7 @@
  *
  *     --quick         fewer samples, and less work in each
  *     --row NAME      only the rows whose names contain NAME
+ *     --only NAME     only the row of that name
  *     --workers N     only the pool of N workers
  *     --samples N     so many of each
  */

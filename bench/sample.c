@@ -66,3 +66,17 @@ uint64_t sample_get_number(int argc, char **argv, const char *word,
             return strtoull(argv[i + 1], NULL, 10);
     return fallback;
 }
+
+static const char *only; /* or NULL */
+
+void sample_choose(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--only") == 0)
+            only = argv[i + 1];
+}
+
+bool sample_is_wanted(const char *name)
+{
+    return only == NULL || strcmp(only, name) == 0;
+}

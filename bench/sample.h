@@ -31,6 +31,11 @@ void sample_require(int rc, const char *what);
 /* True if `word` is among the arguments of the program. */
 bool sample_has_flag(int argc, char **argv, const char *word);
 
+/* With `--only NAME` among the arguments of the program, sample_is_wanted() is
+ * true for the row of that name alone; else for all. */
+void sample_choose(int argc, char **argv);
+bool sample_is_wanted(const char *name);
+
 /* The number after `word` among the arguments, else `fallback`. */
 uint64_t sample_get_number(int argc, char **argv, const char *word,
                            uint64_t fallback);

@@ -84,8 +84,8 @@ static void note_lateness(uv_timer_t *timer)
     late->late_ns = peer_now_ns() - late->until_ns;
 }
 
-/* libuv counts from the loop's time in whole milliseconds; the next one is asked
- * for, since an earlier one would be early. */
+/* libuv counts from the loop's time in whole milliseconds; the next one is
+ * asked for, since an earlier one would be early. */
 static void start_late(struct late *late, uint64_t base_ns, uint64_t span_ns)
 {
     uint64_t until_ms;
@@ -104,10 +104,10 @@ static void measure_lateness(void)
     uint64_t *values = calloc(count, sizeof *values);
 
     peer_require(lates != NULL && values != NULL, "calloc");
-    for (unsigned sample = 0; sample < peer_options.samples; sample++) {
+    for (unsigned sample = 0; sample <= peer_options.samples; sample++) {
         uint64_t random = peer_seed();
         uint64_t cpu_ns = peer_cpu_ns();
-        uint64_t base_ns = peer_now_ns() + 500000000u;
+        uint64_t base_ns = peer_now_ns() + 1000000000u;
 
         uv_update_time(loop);
         for (size_t i = 0; i < count; i++)
@@ -116,8 +116,10 @@ static void measure_lateness(void)
         cpu_ns = peer_cpu_ns() - cpu_ns;
         for (size_t i = 0; i < count; i++)
             values[i] = lates[i].late_ns;
-        peer_print_percentiles("timer_late", values, count);
-        peer_print("timer_late_cpu", "ns", (double)cpu_ns / (double)count);
+        if (sample > 0) {
+            peer_print_percentiles("timer_late", values, count);
+            peer_print("timer_late_cpu", "ns", (double)cpu_ns / (double)count);
+        }
         for (size_t i = 0; i < count; i++)
             uv_close((uv_handle_t *)&lates[i].timer, NULL);
         uv_run(loop, UV_RUN_DEFAULT);

@@ -82,14 +82,21 @@ var rows = map[string]func(){
 	"mpsc_1":            func() { messages("mpsc_1", 1) },
 	"mpsc_4":            func() { messages("mpsc_4", 4) },
 	"wake":              wake,
-	"timer_1":           func() { timers("timer_1", 1, true) },
-	"timer_1m_in_order": func() { timers("timer_1m_in_order", million, true) },
-	"timer_1m_random":   func() { timers("timer_1m_random", million, false) },
-	"timer_late":        timerLate,
-	"memory":            memory,
-	"echo":              serveEcho,
-	"hello":             serveHello,
-	"nethttp":           serveNetHTTP,
+	"timer_1":           func() { timers("timer_1", 1, true, reset) },
+	"timer_1m_in_order": func() { timers("timer_1m_in_order", million, true, reset) },
+	"timer_1m_random":   func() { timers("timer_1m_random", million, false, reset) },
+	"timer_1_new":       func() { timers("timer_1_new", 1, true, renew) },
+	"timer_1m_in_order_new": func() {
+		timers("timer_1m_in_order_new", million, true, renew)
+	},
+	"timer_1m_random_new": func() {
+		timers("timer_1m_random_new", million, false, renew)
+	},
+	"timer_late": timerLate,
+	"memory":     memory,
+	"echo":       serveEcho,
+	"hello":      serveHello,
+	"nethttp":    serveNetHTTP,
 }
 
 func numberAt(i int) int {

@@ -136,13 +136,16 @@ fn print_percentiles(name: &str, values: &mut [u64]) {
 pub fn late(options: &Options) {
     let count = options.scale(20000, 100000);
     let runtime = options.runtime();
-    for _ in 0..options.samples {
+    for sample in 0..=options.samples {
         let late: Arc<Vec<AtomicU64>> =
             Arc::new((0..count).map(|_| AtomicU64::new(0)).collect());
         let cpu = cpu_now();
         let task = runtime.spawn(sleep_all(late.clone()));
         runtime.block_on(task).expect("the sleepers");
         let cpu = cpu_now() - cpu;
+        if sample == 0 {
+            continue;
+        }
         let mut values: Vec<u64> =
             late.iter().map(|value| value.load(Ordering::Relaxed)).collect();
         print_percentiles("timer_late", &mut values);
@@ -153,7 +156,7 @@ pub fn late(options: &Options) {
 async fn sleep_all(late: Arc<Vec<AtomicU64>>) {
     let mut random = Source::new();
     let left = Tally::new(late.len());
-    let base = Instant::now() + Duration::from_millis(500);
+    let base = Instant::now() + Duration::from_secs(1);
     for i in 0..late.len() {
         let until = base + random.within(Duration::from_secs(1));
         let (late, left) = (late.clone(), left.clone());
