@@ -10,8 +10,8 @@
 #   make install    into PREFIX (/usr/local), below DESTDIR if given
 #   make clean      forget everything that was built
 #
-#   PRESET=release  optimised (the default); dev, asan, tsan, hostile or model:
-#                   see the presets
+#   PRESET=release  optimised (the default); dev, asan, tsan, hostile, fuzz or
+#                   model: see the presets
 #   JOBS=N          processes to build and test with; all processors
 #   WERROR=ON       warnings are errors
 #   TESTS=REGEX     only the tests whose names match
@@ -60,7 +60,7 @@ soak:
 	@cmake --build $(BUILD) -j $(JOBS)
 	@PIRN_TEST_SIZE=long PIRN_TEST_TIMEOUT_S=7200 JOBS=1 \
 	    scripts/run-tests $(PRESET) --timeout 14400 \
-	    -L 'unit|conformance|regress|stress'
+	    -C soak -L 'unit|conformance|regress|sim|stress|soak'
 	@tools/mutate -j $(JOBS)
 
 demo:
@@ -69,8 +69,10 @@ demo:
 	@cmake --build $(BUILD) -j $(JOBS) --target pirn_product
 	@tools/demo $(BUILD)
 
+# Without the rights to install, what is missing is left out of the tables.
 bench:
-	@scripts/deps build bench
+	@scripts/deps build
+	@scripts/deps bench || echo "make bench: going on with what is there"
 	$(call configure,-DPIRN_TOOL=ON)
 	@cmake --build $(BUILD) -j $(JOBS) --target pirn_product pirn_benches
 	@bench/run $(BUILD)

@@ -57,11 +57,23 @@ if(PIRN_HAS_TESTS)
 endif()
 
 # In the hostile build: tests that count the bytes of each transfer keep a kind
-# network, and those that count turns or are about the system itself keep a kind
-# system; see src/sys/hostile.c.
+# network; those that count turns, are about the system itself, or must be ready
+# in so many milliseconds keep a kind system.  See src/sys/hostile.c.
 set(PIRN_HOSTILE_WAITS
     "^(net/(connect|stream)_test|conformance/net|regress/fork|sweep/cancel_net)$")
-set(PIRN_HOSTILE_MEMORY "^(sys/linux_test|reactor/hold_test)$")
+set(PIRN_HOSTILE_MEMORY
+    "^(sys/linux_test|reactor/hold_test|regress/pool_shutdown|serve/.*)$")
+
+# How hostile `test` may be, which runs the program of `name`.
+function(pirn_spare test name)
+    foreach(part WAITS MEMORY)
+        if(PIRN_HOSTILE AND ${name} MATCHES "${PIRN_HOSTILE_${part}}")
+            string(TOLOWER ${part} part)
+            set_property(TEST ${test} APPEND PROPERTY
+                ENVIRONMENT PIRN_HOSTILE=${part})
+        endif()
+    endforeach()
+endfunction()
 
 # Tests of what depends on the processor; they run emulated as well.
 set(PIRN_CROSS_TESTS "^(sys/switch_test|fiber/.*_test)$")
@@ -131,14 +143,7 @@ function(pirn_test_programs)
         set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
         add_test(NAME ${folder}/${stem} COMMAND ${target})
         set_tests_properties(${folder}/${stem} PROPERTIES LABELS ${label})
-        foreach(part WAITS MEMORY)
-            if(PIRN_HOSTILE AND
-                    "${folder}/${stem}" MATCHES "${PIRN_HOSTILE_${part}}")
-                string(TOLOWER ${part} part)
-                set_tests_properties(${folder}/${stem} PROPERTIES
-                    ENVIRONMENT PIRN_HOSTILE=${part})
-            endif()
-        endforeach()
+        pirn_spare(${folder}/${stem} ${folder}/${stem})
         if(label STREQUAL unit)
             set_property(GLOBAL APPEND PROPERTY PIRN_UNIT_TESTS ${target})
         endif()
@@ -169,6 +174,7 @@ function(pirn_tests_on_pool kind)
         get_test_property(${folder}/${stem} LABELS labels)
         set_tests_properties(${test} PROPERTIES LABELS "${labels}"
             ENVIRONMENT PIRN_POOL=${kind})
+        pirn_spare(${test} ${folder}/${stem})
         if("stress" IN_LIST labels)
             set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
         endif()

@@ -30,12 +30,14 @@ static int decode_escape(const char *text, size_t len)
 }
 
 /* Undo the escapes into `out`, which is as large as the input; false if one is
- * broken. */
+ * broken, or at a NUL, behind which nobody would look. */
 static bool decode(const char *text, size_t len, char *out, size_t *out_len)
 {
     size_t used = 0;
 
     for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\0')
+            return false;
         if (text[i] != '%') {
             out[used++] = text[i];
             continue;

@@ -22,8 +22,8 @@ struct path {
     bool is_folder; /* the URL said so, by a slash or a dot at its end */
 };
 
-/* False if the path does not start with a slash, has a broken escape or an
- * escaped NUL, or is too long. */
+/* False if the path does not start with a slash, has a broken escape or a NUL,
+ * escaped or not, or is too long. */
 bool path_from_url(const char *url_path, size_t len, struct path *out);
 
 /* Append a component; false if it does not fit. */

@@ -90,6 +90,8 @@ TEST(path_broken_is_refused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check(&cases[i]);
 
+    EXPECT(!path_from_url("/..\0/a", 6, &path));
+
     memset(text, 'a', sizeof text);
     text[0] = '/';
     EXPECT(path_from_url(text, PATH_TEXT_SIZE - 1, &path));

@@ -102,7 +102,9 @@ class Tree:
         for folder in FOLDERS:
             paths += sorted((top / folder).rglob("*"))
         for path in paths:
-            if path.is_file() and "__pycache__" not in path.parts:
+            # Inputs of fuzzers are just the bytes that they are.
+            if path.is_file() and not {"__pycache__", "corpus"} & set(
+                    path.parts):
                 self._add(path)
 
     def _add(self, path):

@@ -6,10 +6,3 @@ struct reading {
 void record(const struct reading *reading);
 void record_of(uint64_t key, const struct reading *reading);
 void store(const struct reading *readings, size_t count);
-struct input {
-    pirn_channel_stream all, some;
-    pirn_filter_stream filter;
-    pirn_stream_slot slots[2];
-    pirn_merge_stream merge;
-};
-pirn_filter_fn is_wanted;
