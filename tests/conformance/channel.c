@@ -16,21 +16,10 @@
 
 #include <pirn/pirn.h>
 
+#include "conformance/ways.h"
 #include "engine/test.h"
 
 enum { MANY = 500 };
-
-struct way {
-    const char *name;
-    uint32_t workers;
-    void (*tell)(const struct way *way, void (*story)(const struct way *way));
-    /* Await an operation: what pirn_await() says.  NULL: straight-line. */
-    int (*await)(pirn_future *future, pirn_deadline deadline);
-    bool fiber_partner;
-    enum pirn_pool_kind pool;
-};
-
-static pirn_runtime *host; /* of "host" */
 
 /* The calls of the stories. */
 
@@ -202,89 +191,34 @@ static void partner_join(const struct way *way, struct partner *partner)
 
 /* The ways. */
 
-struct telling {
-    const struct way *way;
-    void (*story)(const struct way *way);
-};
-
-static int tell_in_fiber(void *arg)
-{
-    const struct telling *telling = arg;
-
-    telling->story(telling->way);
-    return 0;
-}
-
-static void tell_by_run(const struct way *way,
-                        void (*story)(const struct way *way))
-{
-    struct telling telling = {way, story};
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-
-    EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
-}
-
-static void tell_alone(const struct way *way,
-                       void (*story)(const struct way *way))
-{
-    story(way);
-}
-
-static void tell_hosted(const struct way *way,
-                        void (*story)(const struct way *way))
-{
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-    pirn_runtime *outer;
-
-    EXPECT_EQ(0, pirn_runtime_new(&options, &host));
-    outer = pirn_runtime_enter(host);
-    story(way);
-    (void)pirn_runtime_enter(outer);
-    EXPECT_EQ(0, pirn_runtime_shutdown(host, PIRN_NEVER, NULL));
-    pirn_runtime_unref(host);
-}
-
-static int await_on_host(pirn_future *future, pirn_deadline deadline)
-{
-    return pirn_block_on(host, future, deadline);
-}
-
 static const struct way ways[] = {
-    {"alone, thread", 0, tell_alone, NULL, false, 0},
-    {"fiber, thread", 0, tell_by_run, NULL, false, 0},
-    {"fiber, fiber", 0, tell_by_run, NULL, true, 0},
-    {"fiber of 2, thread", 2, tell_by_run, NULL, false, 0},
-    {"fiber of 2, fiber", 2, tell_by_run, NULL, true, 0},
-    {"fiber of 4, fiber", 4, tell_by_run, NULL, true, 0},
-    {"future, thread", 0, tell_by_run, pirn_await, false, 0},
-    {"future, fiber", 0, tell_by_run, pirn_await, true, 0},
-    {"future of 2, thread", 2, tell_by_run, pirn_await, false, 0},
-    {"future of 2, fiber", 2, tell_by_run, pirn_await, true, 0},
-    {"host, thread", 0, tell_hosted, await_on_host, false, 0},
-    {"host, fiber", 0, tell_hosted, await_on_host, true, 0},
-    {"host of 2, thread", 2, tell_hosted, await_on_host, false, 0},
-    {"host of 2, fiber", 2, tell_hosted, await_on_host, true, 0},
-    {"fiber of 3 slots, thread", 3, tell_by_run, NULL, false,
-     PIRN_POOL_COMPUTATIONAL},
-    {"fiber of 3 slots, fiber", 3, tell_by_run, NULL, true,
-     PIRN_POOL_COMPUTATIONAL},
-    {"future of 3 slots, fiber", 3, tell_by_run, pirn_await, true,
-     PIRN_POOL_COMPUTATIONAL},
-    {"host of 3 slots, fiber", 3, tell_hosted, await_on_host, true,
-     PIRN_POOL_COMPUTATIONAL},
+    {"alone, thread", 0, tell_alone, NULL, 0, false},
+    {"fiber, thread", 0, tell_by_run, NULL, 0, false},
+    {"fiber, fiber", 0, tell_by_run, NULL, 0, true},
+    {"fiber of 2, thread", 2, tell_by_run, NULL, 0, false},
+    {"fiber of 2, fiber", 2, tell_by_run, NULL, 0, true},
+    {"fiber of 4, fiber", 4, tell_by_run, NULL, 0, true},
+    {"future, thread", 0, tell_by_run, pirn_await, 0, false},
+    {"future, fiber", 0, tell_by_run, pirn_await, 0, true},
+    {"future of 2, thread", 2, tell_by_run, pirn_await, 0, false},
+    {"future of 2, fiber", 2, tell_by_run, pirn_await, 0, true},
+    {"host, thread", 0, tell_entered, await_on_host, 0, false},
+    {"host, fiber", 0, tell_entered, await_on_host, 0, true},
+    {"host of 2, thread", 2, tell_entered, await_on_host, 0, false},
+    {"host of 2, fiber", 2, tell_entered, await_on_host, 0, true},
+    {"fiber of 3 slots, thread", 3, tell_by_run, NULL,
+     PIRN_POOL_COMPUTATIONAL, false},
+    {"fiber of 3 slots, fiber", 3, tell_by_run, NULL,
+     PIRN_POOL_COMPUTATIONAL, true},
+    {"future of 3 slots, fiber", 3, tell_by_run, pirn_await,
+     PIRN_POOL_COMPUTATIONAL, true},
+    {"host of 3 slots, fiber", 3, tell_entered, await_on_host,
+     PIRN_POOL_COMPUTATIONAL, true},
 };
 
 static void tell(void (*story)(const struct way *way))
 {
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        int before = test_failures();
-
-        ways[i].tell(&ways[i], story);
-        if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by way of '%s'", ways[i].name);
-    }
+    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
 }
 
 static pirn_channel_options of_ints(size_t capacity)

@@ -19,6 +19,7 @@
 #include <pirn/pirn.h>
 
 #include "base/lock.h"
+#include "conformance/ways.h"
 #include "engine/test.h"
 
 /* What a branch waits for. */
@@ -149,17 +150,6 @@ static int discards(size_t count)
 
 /* The calls of the stories. */
 
-struct way {
-    const char *name;
-    uint32_t workers;
-    enum pirn_pool_kind pool;
-    void (*tell)(const struct way *way, void (*story)(const struct way *way));
-    /* Await an operation: what pirn_await() says.  NULL: straight-line. */
-    int (*await)(pirn_future *future, pirn_deadline deadline);
-};
-
-static pirn_runtime *host; /* of "host" and "beside" */
-
 static int way_select(const struct way *way, size_t count,
                       pirn_deadline deadline)
 {
@@ -217,55 +207,6 @@ static int way_next(const struct way *way, pirn_stream *stream, void *item,
 
 /* The ways. */
 
-struct telling {
-    const struct way *way;
-    void (*story)(const struct way *way);
-};
-
-static int tell_in_fiber(void *arg)
-{
-    const struct telling *telling = arg;
-
-    telling->story(telling->way);
-    return 0;
-}
-
-static void tell_by_run(const struct way *way,
-                        void (*story)(const struct way *way))
-{
-    struct telling telling = {way, story};
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-
-    EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
-}
-
-static void tell_alone(const struct way *way,
-                       void (*story)(const struct way *way))
-{
-    story(way);
-}
-
-static void tell_entered(const struct way *way,
-                         void (*story)(const struct way *way))
-{
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-    pirn_runtime *outer;
-
-    EXPECT_EQ(0, pirn_runtime_new(&options, &host));
-    outer = pirn_runtime_enter(host);
-    story(way);
-    (void)pirn_runtime_enter(outer);
-    EXPECT_EQ(0, pirn_runtime_shutdown(host, PIRN_NEVER, NULL));
-    pirn_runtime_unref(host);
-}
-
-static int await_on_host(pirn_future *future, pirn_deadline deadline)
-{
-    return pirn_block_on(host, future, deadline);
-}
-
 /* A stackless task that awaits somebody else's future. */
 struct proxy {
     pirn_frame frame;
@@ -307,33 +248,28 @@ static int await_by_task(pirn_future *future, pirn_deadline deadline)
 }
 
 static const struct way ways[] = {
-    {"alone", 0, 0, tell_alone, NULL},
-    {"fiber", 0, 0, tell_by_run, NULL},
-    {"fiber on 2 workers", 2, 0, tell_by_run, NULL},
-    {"fiber on 4 workers", 4, 0, tell_by_run, NULL},
-    {"future", 0, 0, tell_by_run, pirn_await},
-    {"future on 2 workers", 2, 0, tell_by_run, pirn_await},
-    {"stackless", 0, 0, tell_by_run, await_by_task},
-    {"stackless on 2 workers", 2, 0, tell_by_run, await_by_task},
-    {"stackless on 4 workers", 4, 0, tell_by_run, await_by_task},
-    {"host", 0, 0, tell_entered, await_on_host},
-    {"host of 2 workers", 2, 0, tell_entered, await_on_host},
-    {"beside", 0, 0, tell_entered, NULL},
-    {"beside 2 workers", 2, 0, tell_entered, NULL},
-    {"fiber on 3 slots", 3, PIRN_POOL_COMPUTATIONAL, tell_by_run, NULL},
-    {"stackless on 3 slots", 3, PIRN_POOL_COMPUTATIONAL, tell_by_run,
-     await_by_task},
+    {"alone", 0, tell_alone, NULL, 0, false},
+    {"fiber", 0, tell_by_run, NULL, 0, false},
+    {"fiber on 2 workers", 2, tell_by_run, NULL, 0, false},
+    {"fiber on 4 workers", 4, tell_by_run, NULL, 0, false},
+    {"future", 0, tell_by_run, pirn_await, 0, false},
+    {"future on 2 workers", 2, tell_by_run, pirn_await, 0, false},
+    {"stackless", 0, tell_by_run, await_by_task, 0, false},
+    {"stackless on 2 workers", 2, tell_by_run, await_by_task, 0, false},
+    {"stackless on 4 workers", 4, tell_by_run, await_by_task, 0, false},
+    {"host", 0, tell_entered, await_on_host, 0, false},
+    {"host of 2 workers", 2, tell_entered, await_on_host, 0, false},
+    {"beside", 0, tell_entered, NULL, 0, false},
+    {"beside 2 workers", 2, tell_entered, NULL, 0, false},
+    {"fiber on 3 slots", 3, tell_by_run, NULL,
+     PIRN_POOL_COMPUTATIONAL, false},
+    {"stackless on 3 slots", 3, tell_by_run, await_by_task,
+     PIRN_POOL_COMPUTATIONAL, false},
 };
 
 static void tell(void (*story)(const struct way *way))
 {
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        int before = test_failures();
-
-        ways[i].tell(&ways[i], story);
-        if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by way of '%s'", ways[i].name);
-    }
+    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
 }
 
 /* Threads that open gates. */

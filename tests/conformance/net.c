@@ -21,18 +21,8 @@
 #include <pirn/runtime.h>
 #include <pirn/time.h>
 
+#include "conformance/ways.h"
 #include "engine/socket_peer.h"
-
-struct way {
-    const char *name;
-    uint32_t workers;
-    void (*tell)(const struct way *way, void (*story)(const struct way *way));
-    /* Await an operation: what pirn_await() says.  NULL: straight-line. */
-    int (*await)(pirn_future *future, pirn_deadline deadline);
-    enum pirn_pool_kind pool;
-};
-
-static pirn_runtime *host; /* of "host" and "beside" */
 
 /* The calls of the stories. */
 
@@ -124,85 +114,33 @@ static int way_connect(const struct way *way, const char *address,
 
 /* The ways. */
 
-struct telling {
-    const struct way *way;
-    void (*story)(const struct way *way);
-};
-
-static int tell_in_fiber(void *arg)
-{
-    const struct telling *telling = arg;
-
-    telling->story(telling->way);
-    return 0;
-}
-
-static void tell_by_run(const struct way *way,
-                        void (*story)(const struct way *way))
-{
-    struct telling telling = {way, story};
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-
-    EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
-}
-
-static void tell_alone(const struct way *way,
-                       void (*story)(const struct way *way))
-{
-    story(way);
-}
-
-static void tell_entered(const struct way *way,
-                         void (*story)(const struct way *way))
-{
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
-    pirn_runtime *outer;
-
-    EXPECT_EQ(0, pirn_runtime_new(&options, &host));
-    outer = pirn_runtime_enter(host);
-    story(way);
-    (void)pirn_runtime_enter(outer);
-    EXPECT_EQ(0, pirn_runtime_shutdown(host, PIRN_NEVER, NULL));
-    pirn_runtime_unref(host);
-}
-
-static int await_on_host(pirn_future *future, pirn_deadline deadline)
-{
-    return pirn_block_on(host, future, deadline);
-}
-
 static const struct way ways[] = {
-    {"alone", 0, tell_alone, NULL, 0},
-    {"fiber", 0, tell_by_run, NULL, 0},
-    {"fiber on 2 workers", 2, tell_by_run, NULL, 0},
-    {"fiber on 4 workers", 4, tell_by_run, NULL, 0},
-    {"future", 0, tell_by_run, pirn_await, 0},
-    {"future on 2 workers", 2, tell_by_run, pirn_await, 0},
-    {"future on 4 workers", 4, tell_by_run, pirn_await, 0},
-    {"host", 0, tell_entered, await_on_host, 0},
-    {"host of 2 workers", 2, tell_entered, await_on_host, 0},
-    {"host of 4 workers", 4, tell_entered, await_on_host, 0},
-    {"beside", 0, tell_entered, NULL, 0},
-    {"beside 2 workers", 2, tell_entered, NULL, 0},
-    {"beside 4 workers", 4, tell_entered, NULL, 0},
-    {"fiber on 3 slots", 3, tell_by_run, NULL, PIRN_POOL_COMPUTATIONAL},
-    {"future on 3 slots", 3, tell_by_run, pirn_await, PIRN_POOL_COMPUTATIONAL},
+    {"alone", 0, tell_alone, NULL, 0, false},
+    {"fiber", 0, tell_by_run, NULL, 0, false},
+    {"fiber on 2 workers", 2, tell_by_run, NULL, 0, false},
+    {"fiber on 4 workers", 4, tell_by_run, NULL, 0, false},
+    {"future", 0, tell_by_run, pirn_await, 0, false},
+    {"future on 2 workers", 2, tell_by_run, pirn_await, 0, false},
+    {"future on 4 workers", 4, tell_by_run, pirn_await, 0, false},
+    {"host", 0, tell_entered, await_on_host, 0, false},
+    {"host of 2 workers", 2, tell_entered, await_on_host, 0, false},
+    {"host of 4 workers", 4, tell_entered, await_on_host, 0, false},
+    {"beside", 0, tell_entered, NULL, 0, false},
+    {"beside 2 workers", 2, tell_entered, NULL, 0, false},
+    {"beside 4 workers", 4, tell_entered, NULL, 0, false},
+    {"fiber on 3 slots", 3, tell_by_run, NULL,
+     PIRN_POOL_COMPUTATIONAL, false},
+    {"future on 3 slots", 3, tell_by_run, pirn_await,
+     PIRN_POOL_COMPUTATIONAL, false},
     {"host of 3 slots", 3, tell_entered, await_on_host,
-     PIRN_POOL_COMPUTATIONAL},
-    {"beside 3 slots", 3, tell_entered, NULL, PIRN_POOL_COMPUTATIONAL},
+     PIRN_POOL_COMPUTATIONAL, false},
+    {"beside 3 slots", 3, tell_entered, NULL,
+     PIRN_POOL_COMPUTATIONAL, false},
 };
 
 static void tell(void (*story)(const struct way *way))
 {
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        int before = test_failures();
-
-        ways[i].tell(&ways[i], story);
-        if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by way of '%s'", ways[i].name);
-    }
+    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
 }
 
 /* The stories. */
