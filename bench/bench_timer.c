@@ -7,12 +7,15 @@
  * a random one, with deadlines spread evenly over an hour.  A million timers
  * do not fit the caches, and in random order each costs several misses: that is
  * the memory's price, not the wheel's.
+ *
+ * With --growth, in order, with more and more of them instead.
  */
 #include "sample.h"
 
 #include <pirn/pirn.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MILLION = 1000000, BURST = 100, SAMPLES = 9 };
@@ -139,17 +142,35 @@ static void measure(pirn_runtime *rt, const char *name, size_t count,
     free(sleeps);
 }
 
+static void measure_growth(pirn_runtime *rt, uint64_t rounds)
+{
+    char name[64];
+
+    for (size_t count = 1000; count <= MILLION; count *= 10) {
+        snprintf(name, sizeof name, "growth/timer/%zu", count);
+        measure(rt, name, count, true, rounds);
+    }
+}
+
+static void measure_timers(pirn_runtime *rt, uint64_t rounds)
+{
+    measure(rt, "timer/insert_cancel_1_live", 1, true, rounds);
+    measure(rt, "timer/insert_cancel_1m_live_in_order", MILLION, true, rounds);
+    measure(rt, "timer/insert_cancel_1m_live_random", MILLION, false, rounds);
+}
+
 int main(int argc, char **argv)
 {
-    bool quick = sample_has_flag(argc, argv, "--quick");
-    uint64_t rounds = quick ? 200000 : 1000000;
+    uint64_t rounds =
+        sample_has_flag(argc, argv, "--quick") ? 200000 : 1000000;
     pirn_runtime *rt;
 
     sample_choose(argc, argv);
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
-    measure(rt, "timer/insert_cancel_1_live", 1, true, rounds);
-    measure(rt, "timer/insert_cancel_1m_live_in_order", MILLION, true, rounds);
-    measure(rt, "timer/insert_cancel_1m_live_random", MILLION, false, rounds);
+    if (sample_has_flag(argc, argv, "--growth"))
+        measure_growth(rt, rounds);
+    else
+        measure_timers(rt, rounds);
     pirn_runtime_unref(rt);
     return 0;
 }
