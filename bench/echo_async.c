@@ -13,12 +13,13 @@
 
 static uint64_t deadline_ms;
 
+/* What every request touches comes first and stands together. */
 struct session {
     pirn_frame frame;
     pirn_tcp *conn;
     pirn_tcp_op op;
-    pirn_timeout_op timeout;
     char buf[4096];
+    pirn_timeout_op timeout;
 };
 
 /* A session without deadlines: two plain awaits a request. */

@@ -12,9 +12,13 @@
 
 static const struct pirn__lock_ops *lock_ops;
 
-void pirn__lock_set_ops(const struct pirn__lock_ops *ops)
+const struct pirn__lock_ops *
+pirn__lock_set_ops(const struct pirn__lock_ops *ops)
 {
+    const struct pirn__lock_ops *before = lock_ops;
+
     lock_ops = ops;
+    return before;
 }
 
 void pirn__lock_slow(pirn_lock *lock)

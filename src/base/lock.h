@@ -15,6 +15,7 @@
 #include <pirn/link.h>
 
 #include "base/atomic.h"
+#include "base/hint.h"
 
 /* How to wait while *word == expected, and how to wake one waiter. */
 struct pirn__lock_ops {
@@ -27,10 +28,12 @@ struct pirn__lock_ops {
 #define PIRN__LOCK_SPINS 64
 #endif
 
-void pirn__lock_set_ops(const struct pirn__lock_ops *ops);
+/* Returns those before, or NULL. */
+const struct pirn__lock_ops *
+pirn__lock_set_ops(const struct pirn__lock_ops *ops);
 
-void pirn__lock_slow(pirn_lock *lock);
-void pirn__unlock_slow(pirn_lock *lock);
+PIRN__COLD void pirn__lock_slow(pirn_lock *lock);
+PIRN__COLD void pirn__unlock_slow(pirn_lock *lock);
 
 static inline void pirn__lock_init(pirn_lock *lock)
 {

@@ -40,7 +40,7 @@ static void begin(void)
 {
     static const struct pirn__lock_ops ops = {wait_on, wake_one};
 
-    pirn__lock_set_ops(&ops);
+    (void)pirn__lock_set_ops(&ops);
     pirn__lock_init(&lock);
 }
 

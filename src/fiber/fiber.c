@@ -18,7 +18,9 @@
 #include "task/local.h"
 #include "time/timers.h"
 
-enum { STACK_TOP_BYTES = 512 };
+/* About the stack pointer of a suspended fiber: the frames that the switch returns
+ * into, and below them those that they will call. */
+enum { STACK_TOP_BYTES = 384, STACK_BELOW_BYTES = 128 };
 
 static struct pirn__fiber *fiber_of(const pirn_future *future)
 {
@@ -30,13 +32,6 @@ struct pirn__fiber *pirn__fiber_current(void)
     struct pirn__local *local = pirn__local();
 
     return local == NULL ? NULL : local->fiber;
-}
-
-void pirn__fiber_switch_out(struct pirn__fiber *fiber)
-{
-    fiber->state = PIRN__FIBER_SUSPENDED;
-    pirn__context_switch(&fiber->context, fiber->host);
-    fiber->state = PIRN__FIBER_RUNNING;
 }
 
 /* The bottom of every fiber's stack. */
@@ -155,13 +150,12 @@ static const pirn_future_ops fiber_future_ops = {
     .outcome = fiber_outcome,
 };
 
-/* The top of a suspended stack: what the switch and the calls that it returns
- * into will read. */
 static void fiber_prefetch(struct pirn__task *task)
 {
     const struct pirn__fiber *fiber = fiber_of(pirn__task_future(task));
 
-    pirn__prefetch(fiber->context.sp, STACK_TOP_BYTES);
+    pirn__prefetch((const char *)fiber->context.sp - STACK_BELOW_BYTES,
+                   STACK_BELOW_BYTES + STACK_TOP_BYTES);
 }
 
 static const struct pirn__task_ops fiber_task_ops = {

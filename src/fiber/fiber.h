@@ -27,21 +27,23 @@ enum pirn__fiber_state {
     PIRN__FIBER_PANICKED,
 };
 
+/* First what every wait touches. */
 struct pirn__fiber {
     pirn_future future;
-    pirn_fiber_fn *fn;
-    void *arg;
-    struct pirn__context context;
+    enum pirn__fiber_state state;
+    uint32_t shield : 31;   /* depth of shielded sections */
+    uint32_t has_clock : 1; /* the timer may be armed */
     struct pirn__context *host; /* of the poll in progress */
     pirn_cx *cx;                /* of the poll in progress */
     struct pirn__local *local;  /* of the thread that makes it */
+    pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
+    struct pirn__context context;
+    pirn_timer timer; /* the single entry; see wait.c */
     struct pirn__stack stack;
     struct pirn__stack_pool *pool;
-    pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
-    pirn_timer timer;      /* the single entry; see wait.c */
-    uint32_t shield;       /* depth of shielded sections */
+    pirn_fiber_fn *fn;
+    void *arg;
     int outcome;
-    enum pirn__fiber_state state;
 };
 
 static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
@@ -53,7 +55,12 @@ static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
 struct pirn__fiber *pirn__fiber_current(void);
 
 /* Leave the stack until the next poll. */
-void pirn__fiber_switch_out(struct pirn__fiber *fiber);
+static inline void pirn__fiber_switch_out(struct pirn__fiber *fiber)
+{
+    fiber->state = PIRN__FIBER_SUSPENDED;
+    pirn__context_switch(&fiber->context, fiber->host);
+    fiber->state = PIRN__FIBER_RUNNING;
+}
 
 /* wait.c: how a fiber waits. */
 extern const struct pirn__waiter_ops pirn__fiber_waiter_ops;

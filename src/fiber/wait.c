@@ -24,7 +24,7 @@ static bool must_stop(struct pirn__fiber *fiber)
 
 /* Answer -ECANCELED.  It costs budget, and without any left one turn, so that a
  * fiber that ignores the answer cannot hold up the others. */
-static int refuse(struct pirn__fiber *fiber)
+PIRN__COLD static int refuse(struct pirn__fiber *fiber)
 {
     if (!pirn_coop_spend(fiber->cx))
         pirn__fiber_switch_out(fiber);
@@ -35,18 +35,24 @@ static int arm_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
 
+    fiber->has_clock = true;
     return pirn__timer_rearm(&fiber->timer, pirn__cx_timers(fiber->cx),
                              pirn__task_waker_borrowed(task), deadline);
 }
 
-/* Before a wait. */
-static int set_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
+/* Apart, as the next one, for those who wait without a deadline. */
+__attribute__((noinline)) static int change_clock(struct pirn__fiber *fiber,
+                                                  pirn_deadline deadline)
 {
-    bool armed = pirn__timer_state(&fiber->timer) == PIRN__TIMER_ARMED;
+    bool armed;
 
+    if (deadline.ns == UINT64_MAX && !fiber->has_clock)
+        return 0;
+    armed = pirn__timer_state(&fiber->timer) == PIRN__TIMER_ARMED;
     if (deadline.ns == UINT64_MAX) {
         if (armed)
             pirn__timer_stop(&fiber->timer);
+        fiber->has_clock = false;
         return 0;
     }
     if (armed && fiber->timer.when_ns_ <= deadline.ns)
@@ -54,11 +60,17 @@ static int set_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
     return arm_clock(fiber, deadline);
 }
 
-/* After a switch: 0 while there is time. */
-static int check_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
+/* Before a wait. */
+static inline int set_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
 {
-    if (deadline.ns == UINT64_MAX)
+    if (deadline.ns == UINT64_MAX && !fiber->has_clock)
         return 0;
+    return change_clock(fiber, deadline);
+}
+
+__attribute__((noinline)) static int read_clock(struct pirn__fiber *fiber,
+                                                pirn_deadline deadline)
+{
     /* Only want of budget has led here, and by now the one try was made. */
     if (deadline.ns == 0)
         return -ETIMEDOUT;
@@ -70,6 +82,7 @@ static int check_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
     case PIRN__TIMER_DEAD:
         return PIRN_ESHUTDOWN;
     case PIRN__TIMER_IDLE:
+    case PIRN__TIMER_MOVING:
     case PIRN__TIMER_ARMED:
     case PIRN__TIMER_CANCELLED:
     case PIRN__TIMER_ENDED:
@@ -79,6 +92,20 @@ static int check_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
         break;
     }
     return 0;
+}
+
+/* After a switch: 0 while there is time. */
+static inline int check_clock(struct pirn__fiber *fiber,
+                              pirn_deadline deadline)
+{
+    return deadline.ns == UINT64_MAX ? 0 : read_clock(fiber, deadline);
+}
+
+/* Apart, for it seldom comes to that. */
+PIRN__COLD static int give_up(pirn_future *future, int rc)
+{
+    pirn_future_drop(future);
+    return rc;
 }
 
 /* Switch out until the future is ready or must be given up. */
@@ -98,8 +125,7 @@ static int wait_for(struct pirn__fiber *fiber, pirn_future *future,
         rc = must_stop(fiber) ? -ECANCELED : check_clock(fiber, deadline);
     } while (rc == 0);
     fiber->awaiting = NULL;
-    pirn_future_drop(future);
-    return rc;
+    return give_up(future, rc);
 }
 
 static int fiber_await(struct pirn__local *local, pirn_future *future,
@@ -109,7 +135,7 @@ static int fiber_await(struct pirn__local *local, pirn_future *future,
     int rc;
 
     if (must_stop(fiber)) {
-        pirn_future_drop(future);
+        (void)give_up(future, -ECANCELED);
         return refuse(fiber);
     }
     if (pirn__local_poll(local, future, fiber->cx) == PIRN_READY)
@@ -121,10 +147,8 @@ static int fiber_await(struct pirn__local *local, pirn_future *future,
         rc = set_clock(fiber, deadline);
     else
         rc = fiber->cx->turn_->deferred ? 0 : -ETIMEDOUT;
-    if (rc < 0) {
-        pirn_future_drop(future);
-        return rc;
-    }
+    if (rc < 0)
+        return give_up(future, rc);
     return wait_for(fiber, future, deadline);
 }
 

@@ -102,19 +102,22 @@ static enum pirn_poll tcp_op_end(pirn_tcp_op *op)
     return PIRN_READY;
 }
 
-static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
+/* The poll of one that has nothing to do. */
+PIRN__COLD static enum pirn_poll tcp_op_poll_nothing(pirn_tcp_op *op)
 {
-    pirn_tcp_op *op = PIRN_CONTAINER_OF(self, pirn_tcp_op, future);
+    if (op->n < 0) /* said by init */
+        return PIRN_READY;
+    if (pirn__gate_is_sealed(&op->waiter_.io_->gate))
+        op->n = PIRN_ECLOSED;
+    return tcp_op_end(op);
+}
+
+/* Go on with an exact transfer of which only a part could be done. */
+PIRN__COLD static enum pirn_poll tcp_op_poll_rest(pirn_tcp_op *op, pirn_cx *cx)
+{
     struct span span;
     ssize_t n;
 
-    if (op->n < 0) /* said by init */
-        return PIRN_READY;
-    if (op->len_ == 0) {
-        if (pirn__gate_is_sealed(&op->waiter_.io_->gate))
-            op->n = PIRN_ECLOSED;
-        return tcp_op_end(op);
-    }
     /* Ends: each round transfers something, and the budget is finite. */
     do {
         struct pirn__io_call call = rest_of(op, &span);
@@ -125,6 +128,24 @@ static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
             return PIRN_PENDING;
     } while (!advance(op, n));
     return tcp_op_end(op);
+}
+
+static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
+{
+    pirn_tcp_op *op = PIRN_CONTAINER_OF(self, pirn_tcp_op, future);
+    struct span span;
+    struct pirn__io_call call;
+    ssize_t n;
+
+    if (op->n < 0 || op->len_ == 0)
+        return tcp_op_poll_nothing(op);
+    if (!pirn__coop_spend(cx))
+        return PIRN_PENDING;
+    call = rest_of(op, &span);
+    if (pirn__waiter_poll_call_here(&op->waiter_, cx, &call, &n) ==
+        PIRN_PENDING)
+        return PIRN_PENDING;
+    return advance(op, n) ? tcp_op_end(op) : tcp_op_poll_rest(op, cx);
 }
 
 static void tcp_op_drop(pirn_future *self)
@@ -360,7 +381,8 @@ int pirn_tcp_write_all(pirn_tcp *conn, const void *buf, size_t len,
         return -EINVAL;
     if (len == 0)
         return pirn__transfer_nothing(&conn->io);
-    n = pirn__transfer_try(&conn->io, PIRN_WRITABLE, &call);
+    n = pirn__transfer_try_here(pirn__local(), &conn->io, PIRN_WRITABLE,
+                                &call);
     if (n == (ssize_t)len)
         return 0;
     if (n < 0 && n != -EAGAIN)

@@ -63,7 +63,9 @@ static void tell_sealed(struct pirn__io *io, pirn_link *waiters)
 bool pirn__io_seal(struct pirn__io *io)
 {
     enum pirn__gate_seal seal = PIRN__GATE_WAS_SEALED;
+    pirn_waker fronts[2];
     pirn_link waiters;
+    int count = 0;
 
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
@@ -71,10 +73,13 @@ bool pirn__io_seal(struct pirn__io *io)
         pirn__io_unbind_locked(io);
         seal = pirn__gate_seal(&io->gate);
         pirn__io_empty_locked(io, &waiters);
+        count = pirn__io_tell_fronts_locked(io, PIRN__FRONT_CALLED, fronts);
     }
     pirn__unlock(&io->lock);
     if (seal == PIRN__GATE_WAS_SEALED)
         return false;
+    while (count > 0)
+        pirn_waker_wake(fronts[--count]);
     tell_sealed(io, &waiters);
     if (seal == PIRN__GATE_EMPTY)
         pirn__io_finish(io);
@@ -219,7 +224,9 @@ void pirn__io_abandon(struct pirn__io *io)
 int pirn__io_release(struct pirn__io *io)
 {
     enum pirn__gate_seal seal;
+    pirn_waker fronts[2];
     pirn_link waiters;
+    int count = 0;
     int fd = io->fd;
 
     pirn__list_init(&waiters);
@@ -228,12 +235,15 @@ int pirn__io_release(struct pirn__io *io)
     if (seal == PIRN__GATE_EMPTY) {
         pirn__io_unbind_locked(io);
         pirn__io_empty_locked(io, &waiters);
+        count = pirn__io_tell_fronts_locked(io, PIRN__FRONT_CALLED, fronts);
     }
     pirn__unlock(&io->lock);
     if (seal == PIRN__GATE_WAS_SEALED)
         return PIRN_ECLOSED;
     if (seal == PIRN__GATE_BUSY)
         return -EBUSY;
+    while (count > 0)
+        pirn_waker_wake(fronts[--count]);
     tell_sealed(io, &waiters);
     set_gone(io);
     if (io->was_blocking)

@@ -20,9 +20,6 @@
 enum {
     /* Wakers that are taken out under the lock at a time. */
     WAKE_BATCH = 16,
-    /* The kernel cuts longer transfers (at 2 GiB less a page) for no reason
-     * that the descriptor knows. */
-    KERNEL_LIMIT = 1 << 30,
 };
 
 /* Life. */
@@ -66,8 +63,8 @@ void pirn__io_open(struct pirn__io *io, int fd,
     pirn__init(&io->refs, 1);
     pirn__init(&io->readiness.word, kind->ready);
     pirn__lock_init(&io->lock);
-    pirn__line_init(&io->lines[0]);
-    pirn__line_init(&io->lines[1]);
+    pirn__line_init(&io->lines[0], &io->fronts[0]);
+    pirn__line_init(&io->lines[1], &io->fronts[1]);
     pirn__list_init(&io->closers);
     pirn__list_init(&io->bound_link);
     if (home == NULL || home->reactor == NULL)
@@ -124,35 +121,10 @@ void pirn__io_describe(struct pirn__io *io, const char *verb, pirn_text *out)
 
 /* Calls. */
 
-static bool would_block(const struct pirn__io *io, unsigned direction,
-                        uint64_t seen, const struct pirn__io_call *call,
-                        ssize_t n)
-{
-    if (n <= 0)
-        return n == -EAGAIN;
-    return io->trusts_short && (size_t)n < call->wanted && n < KERNEL_LIMIT &&
-           pirn__readiness_trusts_short(seen, direction);
-}
-
 ssize_t pirn__io_call_after(struct pirn__io *io, unsigned direction,
                             const struct pirn__io_call *call, uint64_t seen)
 {
-    ssize_t n;
-
-    if (!pirn__gate_enter(&io->gate))
-        return PIRN_ECLOSED;
-    n = call->fn(io->fd, call->arg);
-    if (would_block(io, direction, seen, call, n)) {
-        /* An empty buffer has no urgent byte in it either. */
-        unsigned bits = direction == PIRN_READABLE && n < 0
-                            ? direction | PIRN__READY_URGENT
-                            : direction;
-
-        pirn__readiness_clear(&io->readiness, seen, bits);
-    }
-    if (pirn__gate_leave(&io->gate))
-        pirn__io_finish(io);
-    return n;
+    return pirn__io_call_here(io, direction, call, seen);
 }
 
 ssize_t pirn__io_call(struct pirn__io *io, unsigned direction,
@@ -190,14 +162,15 @@ void pirn__io_ask(struct pirn__io *io, unsigned direction)
 static inline pirn_waker call_up_locked(struct pirn__io *io, unsigned direction)
 {
     struct pirn__line *line = pirn__io_line(io, direction);
-    uint64_t word;
+    uintptr_t front = pirn__front_look(line->front);
 
-    if (!pirn__line_can_call(line))
+    if (front == 0 || !pirn__readiness_has(
+                          pirn__readiness_look(&io->readiness), direction))
         return (pirn_waker){0};
-    word = pirn__readiness_get(&io->readiness);
-    if (!pirn__readiness_has(word, direction))
-        return (pirn_waker){0};
-    return pirn__line_call_up(line);
+    if (pirn__front_waits(front))
+        return pirn__front_call_up(line->front, PIRN__FRONT_CALLED);
+    return pirn__line_can_call(line) ? pirn__line_call_up(line)
+                                     : (pirn_waker){0};
 }
 
 pirn_waker pirn__io_call_up_locked(struct pirn__io *io, unsigned direction)
@@ -209,6 +182,18 @@ void pirn__io_empty_locked(struct pirn__io *io, pirn_link *out)
 {
     for (int i = 0; i < 2; i++)
         pirn__line_empty(&io->lines[i], out);
+}
+
+int pirn__io_tell_fronts_locked(struct pirn__io *io, uintptr_t flag,
+                                pirn_waker *wakers)
+{
+    int count = 0;
+
+    for (int i = 0; i < 2; i++) {
+        wakers[count] = pirn__front_call_up(&io->fronts[i], flag);
+        count += wakers[count].ops != NULL;
+    }
+    return count;
 }
 
 /* Up to WAKE_BATCH wakers out of a list. */
@@ -253,27 +238,33 @@ void pirn__io_unbind_locked(struct pirn__io *io)
     if (io->registered)
         pirn__reactor_unwatch(reactor, io->fd);
     pirn__reactor_unbind(reactor, io);
+    pirn__readiness_unmark(&io->readiness, PIRN__READY_WATCHED);
     io->registered = false;
     io->reactor = NULL;
 }
 
 void pirn__io_end(struct pirn__io *io, struct pirn__reactor *reactor)
 {
+    pirn_waker fronts[2];
     pirn_link waiters;
+    int count = 0;
 
     pirn__list_init(&waiters);
     pirn__lock(&io->lock);
     if (io->reactor == reactor) {
         pirn__io_unbind_locked(io);
         pirn__io_empty_locked(io, &waiters);
+        count = pirn__io_tell_fronts_locked(io, PIRN__FRONT_ENDED, fronts);
     }
     pirn__unlock(&io->lock);
+    while (count > 0)
+        pirn_waker_wake(fronts[--count]);
     pirn__io_wake_list(io, &waiters, PIRN__WAITER_ENDED);
 }
 
 /* Events. */
 
-static unsigned readiness_of(uint32_t events)
+PIRN__COLD static unsigned readiness_of_rare(uint32_t events)
 {
     unsigned bits = 0;
 
@@ -294,18 +285,46 @@ static unsigned readiness_of(uint32_t events)
     return bits;
 }
 
+PIRN__COLD static int call_up_slowly(struct pirn__io *io, unsigned direction,
+                                     pirn_waker *waker)
+{
+    pirn__lock(&io->lock);
+    *waker = call_up_locked(io, direction);
+    pirn__unlock(&io->lock);
+    return waker->ops != NULL;
+}
+
+/* Call up who waits in line, after an event that left the readiness `word`.
+ * Returns how many wakers that are. */
+static inline int call_up(struct pirn__io *io, unsigned direction,
+                          uint64_t word, pirn_waker *waker)
+{
+    pirn__front *front = pirn__io_front(io, direction);
+    uintptr_t seen = pirn__front_look(front);
+
+    /* As a rule one task waits to read, and nobody to write. */
+    if (seen == 0 || !pirn__readiness_has(word, direction))
+        return 0;
+    if (!pirn__front_waits(seen) ||
+        !pirn__front_step(front, &seen, seen | PIRN__FRONT_CALLED))
+        return call_up_slowly(io, direction, waker);
+    *waker = pirn__task_waker_borrowed(pirn__front_task(seen));
+    return 1;
+}
+
+static inline unsigned readiness_of(uint32_t events)
+{
+    if ((events & ~(uint32_t)(EPOLLIN | EPOLLOUT)) != 0)
+        return readiness_of_rare(events);
+    return ((events & EPOLLIN) != 0 ? PIRN__READY_READ : 0u) |
+           ((events & EPOLLOUT) != 0 ? PIRN__READY_WRITE : 0u);
+}
+
 int pirn__io_take_event(struct pirn__io *io, uint32_t events,
                         pirn_waker *wakers)
 {
-    unsigned bits = readiness_of(events);
-    int count = 0;
+    uint64_t word = pirn__readiness_add(&io->readiness, readiness_of(events));
+    int count = call_up(io, PIRN_READABLE, word, wakers);
 
-    pirn__readiness_add(&io->readiness, bits);
-    pirn__lock(&io->lock);
-    wakers[count] = call_up_locked(io, PIRN_READABLE);
-    count += wakers[count].ops != NULL;
-    wakers[count] = call_up_locked(io, PIRN_WRITABLE);
-    count += wakers[count].ops != NULL;
-    pirn__unlock(&io->lock);
-    return count;
+    return count + call_up(io, PIRN_WRITABLE, word, &wakers[count]);
 }

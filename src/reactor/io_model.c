@@ -502,3 +502,356 @@ MODEL(io_wake_against_the_end_of_the_reactor, .preemptions = 3)
     close_io(NULL);
     end();
 }
+
+/* The front of a line.  A task of the model's runtime waits there, so its own
+ * waker is asked for. */
+
+/* A task that reads once. */
+struct front_reader {
+    pirn_future future;
+    struct front_end *end;
+    pirn_io_waiter waiter;
+    ssize_t n;
+};
+
+/* How its reading ended; each thread runs the task at times. */
+struct front_end {
+    PIRN_SHARED(ssize_t) result; /* 0: not yet */
+    PIRN_SHARED(int) ends;
+};
+
+static struct front_end front_ends[2];
+
+static enum pirn_poll front_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct front_reader *reader =
+        PIRN_CONTAINER_OF(self, struct front_reader, future);
+
+    if (pirn__waiter_poll_call(&reader->waiter, cx, &reading, &reader->n) ==
+        PIRN_PENDING)
+        return PIRN_PENDING;
+    pirn__waiter_leave(&reader->waiter);
+    pirn_cell_write(&reader->end->result, reader->n);
+    pirn_cell_write(&reader->end->ends, pirn_cell_read(&reader->end->ends) + 1);
+    return PIRN_READY;
+}
+
+static void front_drop(pirn_future *self)
+{
+    struct front_reader *reader =
+        PIRN_CONTAINER_OF(self, struct front_reader, future);
+
+    pirn__waiter_leave(&reader->waiter);
+    pirn_cell_write(&reader->end->ends, pirn_cell_read(&reader->end->ends) + 1);
+}
+
+static pirn_task *front_spawn(int index, bool handle)
+{
+    static const pirn_future_ops ops = {.poll = front_poll,
+                                        .drop = front_drop};
+    struct front_reader reader = {.future = {&ops}, .end = &front_ends[index]};
+
+    pirn__waiter_init(&reader.waiter, io, PIRN_READABLE);
+    return (pirn_task *)model_home_spawn(&model, &reader.future, sizeof reader,
+                                         handle);
+}
+
+/* A descriptor that is watched already, and a task at the front of its line. */
+static void front_begin(void)
+{
+    begin(0);
+    bind_it();
+    (void)front_spawn(0, false);
+    model_home_drain(&model);
+    EXPLORE_CHECK(pirn__front_waits(
+        pirn__front_look(pirn__io_front(io, PIRN_READABLE))));
+}
+
+static void front_finish(void)
+{
+    model_home_drain(&model);
+    EXPLORE_CHECK(
+        pirn__front_look(pirn__io_front(io, PIRN_READABLE)) == 0);
+}
+
+static void run_tasks(void *arg)
+{
+    (void)arg;
+    model_home_drain(&model);
+}
+
+/* Goal: an event between the look of a task and its place at the front is not
+ * lost, and it ends once, whoever runs it. */
+MODEL(io_event_against_a_task_on_its_way_to_the_front, .preemptions = 3,
+      .spurious = -1)
+{
+    begin(0);
+    bind_it();
+    (void)front_spawn(0, false);
+    explore_thread(run_tasks, NULL);
+    signal_fd(NULL);
+    drive_once();
+    explore_join();
+    model_home_drain(&model);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].result) > 0);
+    pirn__io_keep(io);
+    close_io(NULL);
+    front_finish();
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+static void drive_in_thread(void *arg)
+{
+    (void)arg;
+    drive_once();
+    model_home_drain(&model);
+}
+
+/* Goal: the same for a reader that enters the list. */
+MODEL(io_event_against_a_reader_on_its_way_into_the_list, .preemptions = 3,
+      .spurious = -1)
+{
+    struct reader *reader = &readers[0];
+
+    begin(0);
+    bind_it();
+    explore_thread(wait_in_line, reader);
+    signal_fd(NULL);
+    drive_once();
+    explore_join();
+    if (reader->result == 0) {
+        EXPLORE_CHECK(model_bell_rang(&reader->bell));
+        EXPLORE_CHECK(reader_poll(reader) && reader->result > 0);
+    }
+    close_io(NULL);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&reader->bell) == 0);
+}
+
+/* Goal: a task that comes to the front while the descriptor is being closed gets
+ * the answer, or is woken for it. */
+MODEL(io_close_against_a_task_on_its_way_to_the_front, .preemptions = 3,
+      .spurious = -1)
+{
+    begin(0);
+    bind_it();
+    (void)front_spawn(0, false);
+    pirn__io_keep(io);
+    explore_thread(run_tasks, NULL);
+    close_io(NULL);
+    explore_join();
+    front_finish();
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].result) == PIRN_ECLOSED);
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+/* As front_poll(), after so many waits in the same poll that nothing is left of
+ * its loan, all of which have been woken. */
+static enum pirn_poll front_poll_without_loan(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__turn *turn = cx->turn_;
+
+    /* release: as each of them gave its reference up. */
+    pirn__sub(pirn__task_state(turn->task), turn->loan * PIRN__REF, release);
+    turn->loan = 0;
+    return front_poll(self, cx);
+}
+
+/* Goal: a task that gives its waker's reference away at the front has one to
+ * give: whoever is quick and wakes it at once does not free it. */
+MODEL(io_event_against_a_task_that_has_used_its_loan_up, .preemptions = 2,
+      .spurious = -1, .stale = 1)
+{
+    static const pirn_future_ops ops = {.poll = front_poll_without_loan,
+                                        .drop = front_drop};
+    struct front_reader reader = {.future = {&ops}, .end = &front_ends[0]};
+
+    begin(0);
+    bind_it();
+    pirn__waiter_init(&reader.waiter, io, PIRN_READABLE);
+    (void)model_home_spawn(&model, &reader.future, sizeof reader, false);
+    explore_thread(run_tasks, NULL);
+    signal_fd(NULL);
+    drive_once();
+    explore_join();
+    model_home_drain(&model);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    pirn__io_keep(io);
+    close_io(NULL);
+    front_finish();
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+/* Goal: a task at the front is told of the close, or gets what came before. */
+MODEL(io_close_against_the_front_and_an_event, .preemptions = 3,
+      .spurious = -1)
+{
+    front_begin();
+    pirn__io_keep(io);
+    signal_fd(NULL);
+    explore_thread(drive_in_thread, NULL);
+    close_io(NULL);
+    explore_join();
+    front_finish();
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].result) > 0 ||
+                  pirn_cell_read(&front_ends[0].result) == PIRN_ECLOSED);
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+/* Goal: the same with the end of the reactor. */
+MODEL(io_end_of_the_reactor_against_the_front, .preemptions = 3,
+      .spurious = -1)
+{
+    front_begin();
+    pirn__io_keep(io);
+    explore_thread(shut_down, NULL);
+    model_home_drain(&model);
+    close_io(NULL);
+    explore_join();
+    front_finish();
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].result) == PIRN_ESHUTDOWN ||
+                  pirn_cell_read(&front_ends[0].result) == PIRN_ECLOSED);
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+/* Goal: who stands behind the front gets its turn: called when the task at the
+ * front has left, or has been dropped, whatever it found. */
+MODEL(io_line_behind_the_front_is_called, .preemptions = 3, .spurious = -1)
+{
+    struct reader *behind = &readers[0];
+
+    front_begin();
+    explore_thread(wait_in_line, behind);
+    signal_fd(NULL);
+    drive_once();
+    model_home_drain(&model);
+    explore_join();
+    model_home_drain(&model);
+    /* One event, one count: one of the two has it. */
+    if (behind->result <= 0) {
+        EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+        signal_fd(NULL);
+        drive_once();
+        EXPLORE_CHECK(model_bell_rang(&behind->bell));
+        EXPLORE_CHECK(reader_poll(behind) && behind->result > 0);
+    } else {
+        pirn__waiter_leave(&behind->waiter);
+    }
+    pirn__io_keep(io);
+    close_io(NULL);
+    front_finish();
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&behind->bell) == 0);
+}
+
+static void abort_task(void *arg)
+{
+    pirn_task_abort(arg);
+    model_home_drain(&model);
+}
+
+/* Goal: a task that is dropped at the front passes the event on. */
+MODEL(io_dropped_front_passes_it_on, .preemptions = 3, .spurious = -1)
+{
+    struct reader *behind = &readers[0];
+    pirn_task *task;
+
+    begin(0);
+    bind_it();
+    task = front_spawn(0, true);
+    model_home_drain(&model);
+    wait_in_line(behind);
+    EXPLORE_CHECK(behind->result == 0);
+    explore_thread(abort_task, task);
+    signal_fd(NULL);
+    drive_once();
+    explore_join();
+    model_home_drain(&model);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].ends) == 1);
+    if (pirn_cell_read(&front_ends[0].result) == 0) {
+        EXPLORE_CHECK(model_bell_rang(&behind->bell));
+        EXPLORE_CHECK(reader_poll(behind) && behind->result > 0);
+    } else {
+        pirn__waiter_leave(&behind->waiter);
+    }
+    pirn_task_unref(task);
+    pirn__io_keep(io);
+    close_io(NULL);
+    front_finish();
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&behind->bell) == 0);
+}
+
+/* Goal: two tasks that come at once, and one event: one of them has it, the other
+ * stays in line and is called by the next. */
+MODEL(io_two_tasks_for_one_front, .preemptions = 2, .spurious = -1)
+{
+    begin(0);
+    bind_it();
+    (void)front_spawn(0, false);
+    (void)front_spawn(1, false);
+    explore_thread(run_tasks, NULL);
+    explore_thread(run_tasks, NULL);
+    explore_join();
+    for (int i = 0; i < 2; i++) {
+        signal_fd(NULL);
+        drive_once();
+        model_home_drain(&model);
+    }
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[0].result) > 0);
+    EXPLORE_CHECK(pirn_cell_read(&front_ends[1].result) > 0);
+    pirn__io_keep(io);
+    close_io(NULL);
+    front_finish();
+    pirn__io_drop(io);
+    model_home_finish(&model);
+    end();
+}
+
+/* As a worker, which has a harvest of its own. */
+static void harvest_once(void *arg)
+{
+    struct pirn__harvest harvest;
+
+    (void)arg;
+    EXPLORE_CHECK(pirn__harvest_init(&harvest, &explore_heap) == 0);
+    (void)pirn__reactor_harvest(reactor, &harvest, PIRN_EXPIRED);
+    pirn__harvest_deinit(&harvest, &explore_heap);
+}
+
+/* Goal: a descriptor that goes while a thread works on its event, on the
+ * reference of the reactor, is freed after that; also when a second thread has
+ * got an event of it meanwhile. */
+MODEL(io_event_on_the_reference_of_the_reactor, .preemptions = 3,
+      .spurious = -1)
+{
+    begin(0);
+    wait_in_line(&readers[0]);
+    signal_fd(NULL);
+    explore_thread(harvest_once, NULL);
+    explore_thread(harvest_once, NULL);
+    signal_fd(NULL);
+    close_io(NULL);
+    explore_join();
+    end();
+    EXPLORE_CHECK(model_bell_wakers(&readers[0].bell) == 0);
+}

@@ -5,8 +5,9 @@
  * often that slot has been used.  A thread meets the token some time after the
  * kernel wrote it down, and the io may have been closed in between; then the
  * slot has moved on and the event is for nobody.  Under the lock a token that is
- * still good gives the io and a reference to it, so no event ever meets freed
- * memory, however many threads poll the set.
+ * still good gives the io and lends the reactor's reference to it, so no event
+ * ever meets freed memory, however many threads poll the set.  A slot that is
+ * left while its reference is lent keeps it until that is back.
  *
  * Invariant, under the lock of an io: it is in the list exactly if its `reactor`
  * is this one.  So the reactor outlives whoever sees that under the io's lock.
@@ -27,10 +28,15 @@
 #include "sys/fork.h"
 #include "sys/sys.h"
 #include "task/home.h"
+#include "task/waker.h"
 
 enum {
     SLOTS_FIRST = 64, /* the table's first size; it doubles */
-    SLOT_NONE = UINT32_MAX >> 1,
+    SLOT_NONE = INT32_MAX - 8,
+    /* Of a slot that is not free, in next_free. */
+    SLOT_USED = SLOT_NONE + 1,
+    SLOT_LENT, /* a thread works with the io, on the slot's reference */
+    SLOT_LEFT, /* and nobody else has the slot any more */
     REACTOR_ALIGN = 64,
     EVENTS_ALIGN = 16,
     BATCH_SIZE = 16,
@@ -49,7 +55,7 @@ struct slot {
     struct pirn__io *io;        /* or NULL */
     struct pirn__alarm *alarm;  /* or NULL */
     uint32_t generation;        /* of the present or the next use; from 1 */
-    uint32_t next_free;         /* while it is free */
+    uint32_t next_free;         /* while it is free; else see above */
 };
 
 struct pirn__reactor {
@@ -275,21 +281,35 @@ static int take_slot_locked(struct pirn__reactor *reactor, uint32_t *out)
         return -ENOBUFS;
     *out = reactor->free_slot;
     reactor->free_slot = reactor->slots[*out].next_free;
+    reactor->slots[*out].next_free = SLOT_USED;
     return 0;
 }
 
-/* From here on its tokens are stale. */
-static void give_slot_locked(struct pirn__reactor *reactor, uint32_t index)
+static void free_slot_locked(struct pirn__reactor *reactor, uint32_t index)
 {
     struct slot *slot = &reactor->slots[index];
 
     slot->io = NULL;
     slot->alarm = NULL;
+    slot->next_free = reactor->free_slot;
+    reactor->free_slot = index;
+}
+
+/* From here on its tokens are stale.  False: it keeps the reference to its io
+ * until that is back. */
+static bool give_slot_locked(struct pirn__reactor *reactor, uint32_t index)
+{
+    struct slot *slot = &reactor->slots[index];
+
     /* 2^32 uses while one event waits to be looked at: does not happen. */
     slot->generation = slot->generation == UINT32_MAX ? 1
                                                       : slot->generation + 1;
-    slot->next_free = reactor->free_slot;
-    reactor->free_slot = index;
+    if (slot->next_free == SLOT_LENT) {
+        slot->next_free = SLOT_LEFT;
+        return false;
+    }
+    free_slot_locked(reactor, index);
+    return true;
 }
 
 static uint64_t token_locked(const struct pirn__reactor *reactor,
@@ -300,14 +320,17 @@ static uint64_t token_locked(const struct pirn__reactor *reactor,
 
 void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io)
 {
+    bool is_free = true;
+
     pirn__lock(&reactor->lock);
     pirn__list_remove(&io->bound_link);
     if (io->slot != PIRN__IO_NO_SLOT)
-        give_slot_locked(reactor, io->slot);
+        is_free = give_slot_locked(reactor, io->slot);
     io->slot = PIRN__IO_NO_SLOT;
     pirn__unlock(&reactor->lock);
     /* Not the last one: the caller works on `io`. */
-    pirn__io_drop(io);
+    if (is_free)
+        pirn__io_drop(io);
 }
 
 /* A slot for the io, and its token. */
@@ -329,7 +352,8 @@ static int enter_io(struct pirn__reactor *reactor, struct pirn__io *io,
 static void leave_io(struct pirn__reactor *reactor, struct pirn__io *io)
 {
     pirn__lock(&reactor->lock);
-    give_slot_locked(reactor, io->slot);
+    /* Not lent: no event has come of it. */
+    free_slot_locked(reactor, io->slot);
     io->slot = PIRN__IO_NO_SLOT;
     pirn__unlock(&reactor->lock);
 }
@@ -411,7 +435,7 @@ int pirn__alarm_open(struct pirn__reactor *reactor, struct pirn__alarm *alarm,
 
 fail_slot:
     pirn__lock(&reactor->lock);
-    give_slot_locked(reactor, alarm->slot);
+    (void)give_slot_locked(reactor, alarm->slot);
     pirn__unlock(&reactor->lock);
 fail_fd:
     pirn__sys->close(alarm->fd);
@@ -424,7 +448,8 @@ void pirn__alarm_close(struct pirn__reactor *reactor,
     int fd;
 
     pirn__lock(&reactor->lock);
-    give_slot_locked(reactor, alarm->slot);
+    /* Only the references to descriptors are ever lent. */
+    (void)give_slot_locked(reactor, alarm->slot);
     pirn__unlock(&reactor->lock);
     /* A thread that comes late must not arm whatever gets the number next. */
     pirn__lock(&alarm->lock);
@@ -500,9 +525,11 @@ void pirn__harvest_deinit(struct pirn__harvest *harvest,
 
 /* Who an event is for. */
 struct target {
-    struct pirn__io *io;       /* with a reference */
+    struct pirn__io *io; /* with a reference, see below */
     struct pirn__alarm *alarm;
     uint32_t events;
+    uint32_t slot; /* whose reference to `io` is lent; or SLOT_NONE: the
+                      target has its own */
 };
 
 /* A few events that are worked on together: what one of them waits for is
@@ -514,40 +541,79 @@ struct batch {
     int waker_count;
 };
 
-/* Whom the token names; without a reference. */
-static struct target resolve_locked(const struct pirn__reactor *reactor,
-                                    uint64_t token)
+/* Whom the token names; false if nobody, any more. */
+static bool resolve_locked(struct pirn__reactor *reactor, uint64_t token,
+                           struct target *out)
 {
     uint32_t index = (uint32_t)token;
-    const struct slot *slot = &reactor->slots[index];
+    struct slot *slot = &reactor->slots[index];
 
     if (index >= reactor->slot_count || slot->generation != token >> 32)
-        return (struct target){0};
-    return (struct target){slot->io, slot->alarm, 0};
+        return false;
+    out->io = slot->io;
+    out->alarm = slot->alarm;
+    out->slot = SLOT_NONE;
+    if (slot->io == NULL)
+        return slot->alarm != NULL;
+    pirn__prefetch(slot->io, PIRN__IO_EVENT_BYTES);
+    if (slot->next_free == SLOT_USED) {
+        slot->next_free = SLOT_LENT;
+        out->slot = index;
+    }
+    return true;
 }
 
 static void resolve_all_locked(struct pirn__reactor *reactor,
                                const struct epoll_event *events, int count,
                                struct batch *batch)
 {
-    batch->target_count = 0;
-    for (int i = 0; i < count; i++) {
-        struct target target = resolve_locked(reactor, events[i].data.u64);
+    struct target *target = batch->targets;
 
-        if (target.io == NULL && target.alarm == NULL)
+    for (int i = 0; i < count; i++) {
+        if (!resolve_locked(reactor, events[i].data.u64, target))
             continue;
-        if (target.io != NULL)
-            pirn__prefetch(target.io, PIRN__IO_EVENT_BYTES);
-        target.events = events[i].events;
-        batch->targets[batch->target_count++] = target;
+        /* Two threads with events of one descriptor. */
+        if (target->io != NULL && target->slot == SLOT_NONE)
+            pirn__io_keep(target->io);
+        target->events = events[i].events;
+        target++;
     }
+    batch->target_count = (int)(target - batch->targets);
+}
+
+/* Give the lent references back.  Those that nobody else has any more stay in
+ * the targets, as their own. */
+static void return_all_locked(struct pirn__reactor *reactor,
+                              struct batch *batch)
+{
     for (int i = 0; i < batch->target_count; i++) {
-        if (batch->targets[i].io != NULL)
-            pirn__io_keep(batch->targets[i].io);
+        struct target *target = &batch->targets[i];
+        struct slot *slot;
+
+        if (target->slot == SLOT_NONE)
+            continue;
+        slot = &reactor->slots[target->slot];
+        if (slot->next_free == SLOT_LEFT) {
+            free_slot_locked(reactor, target->slot);
+            continue;
+        }
+        slot->next_free = SLOT_USED;
+        target->io = NULL;
     }
 }
 
-static void ring_alarm(struct pirn__alarm *alarm)
+static void return_all(struct pirn__reactor *reactor, struct batch *batch)
+{
+    pirn__lock(&reactor->lock);
+    return_all_locked(reactor, batch);
+    pirn__unlock(&reactor->lock);
+    for (int i = 0; i < batch->target_count; i++) {
+        if (batch->targets[i].io != NULL)
+            pirn__io_drop(batch->targets[i].io);
+    }
+}
+
+PIRN__COLD static void ring_alarm(struct pirn__alarm *alarm)
 {
     /* From here on it may be armed again. */
     pirn__lock(&alarm->lock);
@@ -565,17 +631,16 @@ static bool deliver(const struct target *target, struct batch *batch)
         return false;
     batch->waker_count += pirn__io_take_event(
         target->io, target->events, &batch->wakers[batch->waker_count]);
-    pirn__io_drop(target->io);
     return true;
 }
 
-static void wake_all(const struct batch *batch)
+static void wake_all(const struct batch *batch, struct pirn__home *home)
 {
     /* The first lines of a task, which a task's waker points to. */
     for (int i = 0; i < batch->waker_count; i++)
         pirn__prefetch(batch->wakers[i].data, TASK_BYTES);
     for (int i = 0; i < batch->waker_count; i++)
-        pirn_waker_wake(batch->wakers[i]);
+        pirn__waker_wake_by_driver(batch->wakers[i], home);
 }
 
 /* Returns how many of the events were for descriptors. */
@@ -591,7 +656,8 @@ static int dispatch(struct pirn__reactor *reactor,
     batch.waker_count = 0;
     for (int i = 0; i < batch.target_count; i++)
         delivered += deliver(&batch.targets[i], &batch);
-    wake_all(&batch);
+    return_all(reactor, &batch);
+    wake_all(&batch, reactor->home);
     return delivered;
 }
 

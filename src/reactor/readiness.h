@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* src/reactor/readiness.h - what is believed about a descriptor, in one word.
  *
- *     | tick (56 bits) | HELD URGENT FAILED HUNG_UP ENDED ALWAYS W R |
+ *     | tick (55 bits) | WATCHED HELD URGENT FAILED HUNG_UP ENDED ALWAYS W R |
  *
  * An event adds bits and advances the tick.  A system call that would block
  * clears its direction, naming the word that was read before the call: if the
@@ -25,7 +25,8 @@ enum {
     PIRN__READY_FAILED = 1 << 5,  /* an error waits to be read */
     PIRN__READY_URGENT = 1 << 6,  /* a short read may stand at an urgent byte */
     PIRN__READY_HELD = 1 << 7,    /* reading rests; see hold.h */
-    PIRN__READY_TICK_SHIFT = 8,
+    PIRN__READY_WATCHED = 1 << 8, /* a reactor will tell of events */
+    PIRN__READY_TICK_SHIFT = 9,
 };
 
 #define PIRN__READY_TICK (UINT64_C(1) << PIRN__READY_TICK_SHIFT)
@@ -40,6 +41,14 @@ pirn__readiness_get(const struct pirn__readiness *readiness)
     /* acquire [readiness.word]: the system call that follows is made after
      * this look, so that its answer is at least as new as the tick. */
     return pirn__load(&readiness->word, acquire);
+}
+
+/* The same for who has just entered a line. */
+static inline uint64_t
+pirn__readiness_look(const struct pirn__readiness *readiness)
+{
+    /* seq_cst [readiness.word] [line.front]: see line.h. */
+    return pirn__load(&readiness->word, seq_cst);
 }
 
 /* True if a call in this direction is worth a try. */
@@ -69,18 +78,20 @@ static inline bool pirn__readiness_trusts_short(uint64_t word,
     return (word & doubts) == 0;
 }
 
-/* An event. */
-static inline void pirn__readiness_add(struct pirn__readiness *readiness,
-                                       unsigned bits)
+/* An event.  Returns the word after it. */
+static inline uint64_t pirn__readiness_add(struct pirn__readiness *readiness,
+                                           unsigned bits)
 {
     /* relaxed: a first guess for the swap below, which decides. */
     uint64_t word = pirn__load(&readiness->word, relaxed);
 
-    /* release [readiness.word]: whoever reads this tick makes its system call
-     * after the kernel's event. */
+    /* seq_cst [readiness.word] [line.front]: release, for whoever reads this tick
+     * makes its system call after the kernel's event; and before the look for
+     * who waits, see line.h. */
     while (!pirn__cas_weak(&readiness->word, &word,
-                           (word | bits) + PIRN__READY_TICK, release, relaxed))
+                           (word | bits) + PIRN__READY_TICK, seq_cst, relaxed))
         continue;
+    return (word | bits) + PIRN__READY_TICK;
 }
 
 /* A call that was made after `seen` was read would block: take `bits` away.
@@ -99,19 +110,19 @@ static inline void pirn__readiness_clear(struct pirn__readiness *readiness,
     }
 }
 
-/* Bits that are no events: ALWAYS and HELD. */
+/* Bits that are no events: ALWAYS, HELD and WATCHED. */
 static inline void pirn__readiness_mark(struct pirn__readiness *readiness,
                                         unsigned bits)
 {
-    /* relaxed: the waiters' lock orders it against those who would wait. */
-    pirn__or(&readiness->word, (uint64_t)bits, relaxed);
+    /* release [readiness.word]: who finds it WATCHED sees by whom. */
+    pirn__or(&readiness->word, (uint64_t)bits, release);
 }
 
 static inline void pirn__readiness_unmark(struct pirn__readiness *readiness,
                                           unsigned bits)
 {
-    /* relaxed: the waiters' lock orders it against those who would wait. */
-    pirn__and(&readiness->word, ~(uint64_t)bits, relaxed);
+    /* seq_cst [readiness.word] [line.front]: before the look for who waits. */
+    pirn__and(&readiness->word, ~(uint64_t)bits, seq_cst);
 }
 
 #endif /* PIRN_REACTOR_READINESS_H */

@@ -21,13 +21,19 @@ struct transfer {
 static enum pirn_poll transfer_poll(pirn_future *self, pirn_cx *cx)
 {
     struct transfer *op = PIRN_CONTAINER_OF(self, struct transfer, future);
+    pirn_io_waiter *waiter = &op->waiter;
+    uint64_t seen = pirn__readiness_get(&waiter->io_->readiness);
 
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
-    if (pirn__waiter_poll_call(&op->waiter, cx, op->call, &op->n) ==
-        PIRN_PENDING)
+    op->n = -EAGAIN;
+    if (pirn__waiter_may_try(waiter, seen))
+        op->n = pirn__io_call_after(waiter->io_, waiter->direction_, op->call,
+                                    seen);
+    if (op->n == -EAGAIN &&
+        pirn__waiter_wait(waiter, cx, op->call, &op->n) == PIRN_PENDING)
         return PIRN_PENDING;
-    pirn__waiter_leave(&op->waiter);
+    pirn__waiter_leave(waiter);
     return PIRN_READY;
 }
 
@@ -53,28 +59,16 @@ static const pirn_future_ops transfer_ops = {
     .describe = transfer_describe,
 };
 
-static ssize_t try_here(struct pirn__local *local, struct pirn__io *io,
-                        enum pirn_interest direction,
-                        const struct pirn__io_call *call)
-{
-    int rc = pirn__fast_path(local);
-
-    if (rc < 0)
-        return rc;
-    return rc > 0 ? -EAGAIN : pirn__io_try(io, direction, call);
-}
-
 ssize_t pirn__transfer_try(struct pirn__io *io, enum pirn_interest direction,
                            const struct pirn__io_call *call)
 {
-    return try_here(pirn__local(), io, direction, call);
+    return pirn__transfer_try_here(pirn__local(), io, direction, call);
 }
 
-/* Apart, so that the short way does not pay for the long one's frame. */
-__attribute__((noinline)) static ssize_t
-wait_and_call(struct pirn__local *local, struct pirn__io *io,
-              enum pirn_interest direction, const struct pirn__io_call *call,
-              pirn_deadline deadline)
+ssize_t pirn__transfer_wait(struct pirn__local *local, struct pirn__io *io,
+                            enum pirn_interest direction,
+                            const struct pirn__io_call *call,
+                            pirn_deadline deadline)
 {
     struct transfer op;
     int rc;
@@ -84,17 +78,6 @@ wait_and_call(struct pirn__local *local, struct pirn__io *io,
     pirn__waiter_init(&op.waiter, io, direction);
     rc = pirn__await_here(local, &op.future, deadline);
     return rc < 0 ? rc : op.n;
-}
-
-ssize_t pirn__transfer_run(struct pirn__io *io, enum pirn_interest direction,
-                           const struct pirn__io_call *call,
-                           pirn_deadline deadline)
-{
-    struct pirn__local *local = pirn__local();
-    ssize_t n = try_here(local, io, direction, call);
-
-    return n == -EAGAIN ? wait_and_call(local, io, direction, call, deadline)
-                        : n;
 }
 
 int pirn__transfer_nothing(struct pirn__io *io)

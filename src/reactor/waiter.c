@@ -5,9 +5,13 @@
  * The order of things keeps an event from being lost.  An operation tries its
  * call; if that would block, the readiness is cleared, unless an event has come
  * since; then, under the lock, the readiness is looked at again before the
- * waiter enters the line.  An event changes the readiness first and takes the
- * lock afterwards.  So either the look finds the event, or the event finds the
- * waiter.
+ * waiter enters the line.  An event changes the readiness first and looks at the
+ * line afterwards, and who has entered looks at the readiness once more.  So
+ * either the look finds the event, or the event finds the waiter.
+ *
+ * A task that waits alone does so at the front of the line, without the lock.
+ * Whatever is out of the ordinary there begins with a move into the list behind,
+ * under the lock, where the rest of this file knows what to do.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +20,7 @@
 #include "base/lock.h"
 #include "reactor/io.h"
 #include "reactor/reactor.h"
+#include "sys/fork.h"
 #include "task/home.h"
 #include "task/local.h"
 #include "task/waker.h"
@@ -28,6 +33,7 @@ enum { MOST_TRIES = 4 };
 /* What must happen to others once the lock is free. */
 struct aftermath {
     struct pirn__home *grows;  /* its reactor has no room; or NULL */
+    pirn_waker next;           /* called up; or empty */
     bool bound;                /* what follows is set */
     struct pirn__home *before; /* bound earlier; or NULL */
     pirn_link moved;           /* wait on the descriptor, but now a reactor
@@ -36,6 +42,8 @@ struct aftermath {
 
 static void clean_up(struct pirn__io *io, struct aftermath *after)
 {
+    if (after->next.ops != NULL)
+        pirn_waker_wake(after->next);
     if (!after->bound)
         return;
     if (after->before != NULL)
@@ -75,7 +83,12 @@ static int register_locked(struct pirn__io *io)
         return 0;
     }
     io->registered = rc == 0;
-    return rc;
+    if (rc < 0)
+        return rc;
+    /* relaxed: WATCHED publishes it. */
+    pirn__store(&io->watch_generation, pirn__fork_generation(), relaxed);
+    pirn__readiness_mark(&io->readiness, PIRN__READY_WATCHED);
+    return 0;
 }
 
 /* Nobody watches: the thread that polls will wait on the descriptor itself. */
@@ -182,6 +195,8 @@ static int decide_locked(struct pirn__io *io, pirn_io_waiter *waiter,
         return CLONE_WAKER;
     pirn__line_enter(pirn__io_line(io, waiter->direction_), waiter);
     waiter->entered_ = true;
+    /* An event may have looked before we stood here. */
+    after->next = pirn__io_call_up_locked(io, waiter->direction_);
     return WAIT;
 }
 
@@ -200,6 +215,7 @@ static int decide_once(struct pirn__io *io, pirn_io_waiter *waiter, pirn_cx *cx,
     int rc;
 
     after.grows = NULL;
+    after.next = (pirn_waker){0};
     after.bound = false;
     pirn__lock(&io->lock);
     rc = decide_locked(io, waiter, cx, spare, &after);
@@ -221,6 +237,80 @@ static int decide(struct pirn__io *io, pirn_io_waiter *waiter, pirn_cx *cx,
         rc = decide_once(io, waiter, cx, spare);
     } while (rc == CLONE_WAKER || rc == GROW_REACTOR);
     return rc;
+}
+
+/* The front of the line. */
+
+/* Out of the front, into the list if it is to stay in line.  The waker of a task
+ * that still waited, for the caller to drop after unlock. */
+static pirn_waker leave_front_locked(struct pirn__io *io,
+                                     pirn_io_waiter *waiter, bool stays)
+{
+    struct pirn__line *line = pirn__io_line(io, waiter->direction_);
+    uintptr_t word = pirn__front_clear_locked(line->front, stays);
+
+    pirn__waiter_set_state(waiter, PIRN__WAITER_OUT);
+    if (stays)
+        pirn__line_return(line, waiter);
+    if (stays && (word & PIRN__FRONT_ENDED) != 0) {
+        pirn__line_leave(line, waiter);
+        pirn__waiter_set_state(waiter, PIRN__WAITER_ENDED);
+    }
+    return pirn__front_waits(word)
+               ? pirn__task_waker_borrowed(pirn__front_task(word))
+               : (pirn_waker){0};
+}
+
+static void move_behind_front(pirn_io_waiter *waiter)
+{
+    struct pirn__io *io = waiter->io_;
+    pirn_waker own;
+
+    pirn__lock(&io->lock);
+    own = leave_front_locked(io, waiter, true);
+    pirn__unlock(&io->lock);
+    pirn_waker_drop(own);
+}
+
+/* True if the task of this poll waits at the front now.  False leaves all as it
+ * was. */
+static bool enter_front(pirn_io_waiter *waiter, const pirn_cx *cx)
+{
+    struct pirn__io *io = waiter->io_;
+    struct pirn__task *task = pirn__cx_task(cx);
+    uint64_t readiness = pirn__readiness_get(&io->readiness);
+
+    if (task == NULL || (readiness & PIRN__READY_WATCHED) == 0)
+        return false;
+    /* relaxed: WATCHED was found before.  The wait set of a parent process is
+     * harvested by the parent alone. */
+    if (pirn__load(&io->watch_generation, relaxed) != pirn__fork_generation())
+        return false;
+    /* From the moment it stands there the reference may be used. */
+    pirn__cx_ref_task(cx);
+    if (!pirn__front_enter(pirn__io_front(io, waiter->direction_), task)) {
+        pirn__cx_unref_task(cx);
+        return false;
+    }
+    waiter->entered_ = true;
+    pirn__waiter_set_state(waiter, PIRN__WAITER_FRONT);
+    readiness = pirn__readiness_look(&io->readiness);
+    return (readiness & PIRN__READY_WATCHED) != 0 &&
+           !pirn__readiness_has(readiness, waiter->direction_);
+}
+
+/* True if the task of this poll waits at the front already, and rightly. */
+static bool waits_at_front(const pirn_io_waiter *waiter, const pirn_cx *cx)
+{
+    struct pirn__io *io = waiter->io_;
+    uint64_t readiness = pirn__readiness_get(&io->readiness);
+    uintptr_t front = pirn__front_look(pirn__io_front(io, waiter->direction_));
+
+    return pirn__waiter_state(waiter) == PIRN__WAITER_FRONT &&
+           pirn__front_waits(front) &&
+           pirn__front_task(front) == pirn__cx_task(cx) &&
+           (readiness & PIRN__READY_WATCHED) != 0 &&
+           !pirn__readiness_has(readiness, waiter->direction_);
 }
 
 /* Before a plain thread waits on a descriptor of its own it asks the kernel:
@@ -248,6 +338,8 @@ enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
     *rc = TRY;
     if (is_woken(waiter))
         return PIRN_READY;
+    if (pirn__waiter_state(waiter) == PIRN__WAITER_FRONT)
+        move_behind_front(waiter);
     if (cx->turn_ != NULL && cx->turn_->parker != NULL)
         ask_if_alone(io, waiter->direction_);
     *rc = decide(io, waiter, cx, &spare);
@@ -257,27 +349,16 @@ enum pirn_poll pirn__waiter_poll_ready(pirn_io_waiter *waiter, pirn_cx *cx,
     return *rc == WAIT ? PIRN_PENDING : PIRN_READY;
 }
 
-/* The way without a lock, for who is in no line; false if it has to wait. */
-static bool try_at_once(pirn_io_waiter *waiter,
-                        const struct pirn__io_call *call, ssize_t *result)
-{
-    ssize_t n = pirn__io_try(waiter->io_, waiter->direction_, call);
-
-    if (n == -EAGAIN)
-        return false;
-    *result = n;
-    return true;
-}
-
-enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
-                                      const struct pirn__io_call *call,
-                                      ssize_t *result)
+/* Apart, so that the usual case does not pay for its frame. */
+PIRN__COLD static enum pirn_poll
+poll_call_in_line(pirn_io_waiter *waiter, pirn_cx *cx,
+                  const struct pirn__io_call *call, ssize_t *result)
 {
     struct pirn__io *io = waiter->io_;
     int rc;
 
-    if (!waiter->entered_ && try_at_once(waiter, call, result))
-        return PIRN_READY;
+    if (waiter->entered_ && waits_at_front(waiter, cx))
+        return PIRN_PENDING;
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         if (pirn__waiter_poll_ready(waiter, cx, &rc) == PIRN_PENDING)
             return PIRN_PENDING;
@@ -296,16 +377,34 @@ enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
     return PIRN_PENDING;
 }
 
-void pirn__waiter_leave(pirn_io_waiter *waiter)
+enum pirn_poll pirn__waiter_wait(pirn_io_waiter *waiter, pirn_cx *cx,
+                                 const struct pirn__io_call *call,
+                                 ssize_t *result)
+{
+    if (!waiter->entered_ && enter_front(waiter, cx))
+        return PIRN_PENDING;
+    return poll_call_in_line(waiter, cx, call, result);
+}
+
+enum pirn_poll pirn__waiter_poll_call(pirn_io_waiter *waiter, pirn_cx *cx,
+                                      const struct pirn__io_call *call,
+                                      ssize_t *result)
+{
+    return pirn__waiter_poll_call_here(waiter, cx, call, result);
+}
+
+void pirn__waiter_leave_list(pirn_io_waiter *waiter)
 {
     struct pirn__io *io = waiter->io_;
     pirn_waker own, next;
 
-    if (!waiter->entered_)
-        return;
     pirn__lock(&io->lock);
-    pirn__line_leave(pirn__io_line(io, waiter->direction_), waiter);
-    own = pirn_waker_take(&waiter->waker_);
+    if (pirn__waiter_state(waiter) == PIRN__WAITER_FRONT) {
+        own = leave_front_locked(io, waiter, false);
+    } else {
+        pirn__line_leave(pirn__io_line(io, waiter->direction_), waiter);
+        own = pirn_waker_take(&waiter->waker_);
+    }
     next = pirn__io_call_up_locked(io, waiter->direction_);
     pirn__unlock(&io->lock);
     waiter->entered_ = false;

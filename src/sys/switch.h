@@ -39,11 +39,11 @@ typedef void pirn__context_fn(void *arg);
 struct pirn__context {
     void *sp;         /* where the registers are saved while suspended; the
                          assembly knows that it comes first */
+    bool fp_controls;
     void *stack_base; /* lowest usable byte; NULL for a thread's own stack */
     size_t stack_size;
     uint64_t fp_own;    /* its control words while it is suspended */
     uint64_t fp_thread; /* the thread's, while it runs */
-    bool fp_controls;
 #if PIRN__WATCH_SWITCH
     void *fake_stack;        /* ASan's, while suspended */
     const void *asan_bottom; /* bounds of the stack as ASan knows them */

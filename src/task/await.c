@@ -51,9 +51,8 @@ static void wait_once(struct pirn__local *local, pirn_deadline deadline)
         pirn__parker_park(parker, pirn__deadline_to_system(deadline));
 }
 
-/* Wait on a plain thread. */
-static int thread_await(struct pirn__local *local, pirn_future *future,
-                        pirn_deadline deadline)
+int pirn__thread_await(struct pirn__local *local, pirn_future *future,
+                       pirn_deadline deadline)
 {
     struct pirn__parker *parker = pirn__parker_of(local);
     struct pirn__turn turn = {
@@ -71,6 +70,7 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
     for (;;) {
         pirn__parker_reset(parker);
         turn.budget = PIRN__COOP_UNLIMITED;
+        turn.now_ns = 0;
         if (pirn__poll_outside(future, &cx) == PIRN_READY)
             break;
         if (pirn_deadline_expired(deadline)) {
@@ -82,14 +82,6 @@ static int thread_await(struct pirn__local *local, pirn_future *future,
     pirn__parker_reset(parker);
     pirn_waker_drop(waker);
     return rc;
-}
-
-int pirn__await_here(struct pirn__local *local, pirn_future *future,
-                     pirn_deadline deadline)
-{
-    if (local->waiter != NULL)
-        return local->waiter->await(local, future, deadline);
-    return thread_await(local, future, deadline);
 }
 
 int pirn__await(pirn_future *future, pirn_deadline deadline)

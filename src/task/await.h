@@ -5,13 +5,23 @@
 
 #include <pirn/fiber.h>
 
+#include "task/local.h"
+
 /* pirn_await() without the check of its arguments. */
 int pirn__await(pirn_future *future, pirn_deadline deadline);
 
+/* The same on a plain thread. */
+int pirn__thread_await(struct pirn__local *local, pirn_future *future,
+                       pirn_deadline deadline);
+
 /* The same where pirn__fast_path(local) has just found nothing against it. */
-struct pirn__local;
-int pirn__await_here(struct pirn__local *local, pirn_future *future,
-                     pirn_deadline deadline);
+static inline int pirn__await_here(struct pirn__local *local,
+                                   pirn_future *future, pirn_deadline deadline)
+{
+    if (local->waiter != NULL)
+        return local->waiter->await(local, future, deadline);
+    return pirn__thread_await(local, future, deadline);
+}
 
 /* clock.c: a time of the clock that is current here, on the system's, by which
  * threads sleep.  While that clock is paused it is only a guess. */

@@ -92,6 +92,11 @@ bool pirn_coop_spend(pirn_cx *cx)
     return false;
 }
 
+bool pirn__coop_spend_last(pirn_cx *cx)
+{
+    return pirn_coop_spend(cx);
+}
+
 void pirn_cx_fail(pirn_cx *cx, const char *format, ...)
 {
     struct pirn__turn *turn = cx->turn_;

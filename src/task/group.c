@@ -4,92 +4,151 @@
 
 #include <errno.h>
 
-#include "base/assert.h"
-#include "base/list.h"
 #include "base/lock.h"
 #include "task/task.h"
 
-void pirn__group_init(struct pirn__group *group, struct pirn__home *home)
+void pirn__group_init(struct pirn__group *group, struct pirn__home *home,
+                      struct pirn__slabs *slabs)
 {
-    *group = (struct pirn__group){.home = home};
-    pirn__list_init(&group->members);
-    pirn__list_init(&group->visiting);
+    *group = (struct pirn__group){.home = home, .slabs = slabs};
+    pirn__lock_init(&group->lock);
+    pirn__init(&group->gate, PIRN__GROUP_OPEN);
 }
 
-int pirn__group_admit(struct pirn__group *group, struct pirn__task *task,
+/* Ledgers. */
+
+static uint64_t read_end(const pirn__tally *tally)
+{
+    /* acquire [group.ended]: before the looks at what was spawned. */
+    return pirn__load(tally, acquire);
+}
+
+void pirn__ledger_read_ends(const struct pirn__ledger *ledger,
+                            struct pirn__group_counts *counts)
+{
+    counts->completed += read_end(&ledger->completed);
+    counts->failed += read_end(&ledger->failed);
+    counts->cancelled += read_end(&ledger->cancelled);
+    counts->aborted += read_end(&ledger->aborted);
+}
+
+void pirn__ledger_read_spawned(const struct pirn__ledger *ledger,
+                               struct pirn__group_counts *counts)
+{
+    /* relaxed: what matters was made visible by the ends. */
+    counts->spawned += pirn__load(&ledger->spawned, relaxed);
+    counts->live = counts->spawned - counts->completed - counts->failed -
+                   counts->cancelled - counts->aborted;
+}
+
+void pirn__ledger_see(const struct pirn__ledger *ledger)
+{
+    /* seq_cst [group.spawned]: after the gate was closed; against a spawner that
+     * counts and then looks at the gate. */
+    (void)pirn__load(&ledger->spawned, seq_cst);
+}
+
+/* Admission and end. */
+
+static enum pirn__group_gate gate_of(const struct pirn__group *group)
+{
+    /* seq_cst [group.gate]: after a task was counted; see
+     * pirn__ledger_see(). */
+    return (enum pirn__group_gate)pirn__load(&group->gate, seq_cst);
+}
+
+/* The gate has closed meanwhile.  The task is not queued yet, so there is
+ * nothing to submit. */
+static void tell_late(struct pirn__task *task, enum pirn__group_gate gate)
+{
+    if (gate == PIRN__GROUP_CLOSED)
+        (void)pirn__state_cancel(pirn__task_state(task));
+    else
+        (void)pirn__state_abort(pirn__task_state(task));
+}
+
+static int admit_alone(struct pirn__group *group, struct pirn__ledger *ledger,
+                       struct pirn__task *task,
+                       const struct pirn__task_plan *plan)
+{
+    enum pirn__group_gate gate = gate_of(group);
+
+    if (gate != PIRN__GROUP_OPEN)
+        return PIRN_ESHUTDOWN;
+    pirn__task_open(task, plan);
+    /* seq_cst [group.spawned]: publishes the task, and comes before the second
+     * look at the gate. */
+    pirn__store(&ledger->spawned, pirn__tally_next(&ledger->spawned), seq_cst);
+    gate = gate_of(group);
+    if (gate != PIRN__GROUP_OPEN)
+        tell_late(task, gate);
+    return 0;
+}
+
+static int admit_locked(struct pirn__group *group, struct pirn__task *task,
+                        const struct pirn__task_plan *plan)
+{
+    struct pirn__ledger *ledger = &group->ledger;
+
+    /* relaxed: written under the lock. */
+    if (pirn__load(&group->gate, relaxed) != PIRN__GROUP_OPEN)
+        return PIRN_ESHUTDOWN;
+    pirn__task_open(task, plan);
+    /* relaxed: the lock publishes it. */
+    pirn__store(&ledger->spawned, pirn__tally_next(&ledger->spawned), relaxed);
+    return 0;
+}
+
+int pirn__group_admit(struct pirn__group *group, struct pirn__ledger *ledger,
+                      struct pirn__task *task,
                       const struct pirn__task_plan *plan)
 {
-    bool closed;
+    int rc;
 
     task->group = group;
+    if (ledger != NULL)
+        return admit_alone(group, ledger, task, plan);
     pirn__lock(&group->lock);
-    closed = group->closed;
-    if (!closed) {
-        pirn__task_open(task, plan);
-        pirn__list_push_tail(&group->members, &task->u.siblings);
-        group->counts.live++;
-        group->counts.spawned++;
-    }
+    rc = admit_locked(group, task, plan);
     pirn__unlock(&group->lock);
-    return closed ? PIRN_ESHUTDOWN : 0;
+    return rc;
 }
 
-static uint64_t *counter_of(struct pirn__group_counts *counts, int outcome)
-{
-    if (outcome >= 0)
-        return &counts->completed;
-    if (outcome == -ECANCELED)
-        return &counts->cancelled;
-    return outcome == PIRN_EABORTED ? &counts->aborted : &counts->failed;
-}
-
-void pirn__group_leave(struct pirn__group *group, struct pirn__task *task,
-                       int outcome)
+void pirn__group_leave_locked(struct pirn__group *group, int outcome)
 {
     pirn__lock(&group->lock);
-    pirn__list_remove(&task->u.siblings);
-    PIRN_ASSERT(group->counts.live > 0);
-    group->counts.live--;
-    ++*counter_of(&group->counts, outcome);
+    pirn__ledger_count_end(&group->ledger, outcome);
     pirn__unlock(&group->lock);
 }
 
-void pirn__group_close(struct pirn__group *group)
+void pirn__group_close(struct pirn__group *group, enum pirn__group_gate gate)
 {
     pirn__lock(&group->lock);
-    group->closed = true;
+    /* seq_cst [group.gate]: before the looks at the ledgers. */
+    pirn__store(&group->gate, (uint32_t)gate, seq_cst);
     pirn__unlock(&group->lock);
 }
 
-/* The next member a visit has not seen, moved back to the members, with a
- * reference; NULL at the end. */
-static struct pirn__task *visit_next(struct pirn__group *group)
-{
-    struct pirn__task *task = NULL;
-    pirn_link *link;
+/* Members. */
 
-    pirn__lock(&group->lock);
-    link = pirn__list_pop_head(&group->visiting);
-    if (link != NULL) {
-        pirn__list_push_tail(&group->members, link);
-        task = PIRN_CONTAINER_OF(link, struct pirn__task, u.siblings);
-        pirn__state_ref(pirn__task_state(task));
-    }
-    pirn__unlock(&group->lock);
-    return task;
+static bool try_ref_member(struct pirn__cell *cell)
+{
+    return pirn__state_try_ref_live(
+        pirn__task_state(pirn__task_of_cell(cell)));
 }
 
 void pirn__group_visit(struct pirn__group *group,
                        void (*fn)(struct pirn__task *task, void *arg),
                        void *arg)
 {
-    struct pirn__task *task;
+    struct pirn__cell *cell;
+    uint64_t cursor = 0;
 
-    pirn__lock(&group->lock);
-    pirn__list_splice_tail(&group->visiting, &group->members);
-    pirn__unlock(&group->lock);
-    /* Ends: newcomers go to the members, so `visiting` only shrinks. */
-    while ((task = visit_next(group)) != NULL) {
+    /* Ends: the directory does, and once the gate is closed nobody comes. */
+    while ((cell = pirn__slabs_walk(group->slabs, &cursor, try_ref_member)) !=
+           NULL) {
+        struct pirn__task *task = pirn__task_of_cell(cell);
+
         fn(task, arg);
         pirn__task_unref(task);
     }
@@ -97,10 +156,11 @@ void pirn__group_visit(struct pirn__group *group,
 
 struct pirn__group_counts pirn__group_read(struct pirn__group *group)
 {
-    struct pirn__group_counts counts;
+    struct pirn__group_counts counts = {0};
 
     pirn__lock(&group->lock);
-    counts = group->counts;
+    pirn__ledger_read_ends(&group->ledger, &counts);
+    pirn__ledger_read_spawned(&group->ledger, &counts);
     pirn__unlock(&group->lock);
     return counts;
 }

@@ -54,19 +54,22 @@ TEST(group_counts_every_outcome)
 TEST(group_closed_admits_nobody)
 {
     struct script inside = {0}, outside = {0};
+    struct pirn__ledger ledger = {0};
     struct lab lab;
     int pieces;
 
     lab_begin(&lab);
     (void)lab_spawn_loose(&lab, &inside);
     pieces = lab.pieces;
-    pirn__group_close(&lab.group);
+    pirn__group_close(&lab.group, PIRN__GROUP_CLOSED);
     EXPECT_PTR_EQ(NULL, lab_spawn_with(&lab, &outside, NULL, false));
     EXPECT_EQ(0, outside.polls + outside.drops + outside.discards);
     EXPECT_EQ(pieces, lab.pieces);
     EXPECT_EQ(1, lab_run_all(&lab));
     EXPECT_EQ(1, inside.polls);
     EXPECT_EQ(1, pirn__group_read(&lab.group).spawned);
+    lab.ledger = &ledger;
+    EXPECT_PTR_EQ(NULL, lab_spawn_with(&lab, &outside, NULL, false));
     lab_finish(&lab);
 }
 
@@ -90,7 +93,7 @@ static void stop_at(struct pirn__task *task, void *arg)
 }
 
 /* Goal: a visit comes to every member that was there at its start once, with a
- * reference, and to no newcomer.
+ * reference, and at most once to a newcomer.
  * Method: three members, a fourth is spawned during the visit. */
 TEST(group_visit_comes_to_each_member_once)
 {
@@ -104,9 +107,10 @@ TEST(group_visit_comes_to_each_member_once)
     for (int i = 0; i < 3; i++)
         (void)lab_spawn_loose(&lab, &scripts[i]);
     pirn__group_visit(&lab.group, stop_at, &tour);
-    EXPECT_EQ(3, tour.stops);
+    EXPECT(tour.stops == 3 || tour.stops == 4);
+    tour.stops = 0;
     pirn__group_visit(&lab.group, stop_at, &tour);
-    EXPECT_EQ(7, tour.stops);
+    EXPECT_EQ(4, tour.stops);
     EXPECT_EQ(4, lab_run_all(&lab));
     lab_finish(&lab);
 }
@@ -122,7 +126,7 @@ static void end_another(struct pirn__task *task, void *arg)
 
 /* Goal: members may leave while a visit goes on.
  * Method: at each stop the next queued task is run to its end, also the one
- * that is being visited. */
+ * that is being visited; one that has left is not met any more. */
 TEST(group_members_may_leave_during_a_visit)
 {
     struct script scripts[4] = {{0}, {0}, {0}, {0}};
@@ -133,9 +137,47 @@ TEST(group_members_may_leave_during_a_visit)
     for (int i = 0; i < 4; i++)
         (void)lab_spawn_loose(&lab, &scripts[i]);
     pirn__group_visit(&lab.group, end_another, &tour);
-    EXPECT_EQ(4, tour.stops);
+    EXPECT(tour.stops > 0 && tour.stops <= 4);
+    while (lab_run(&lab))
+        continue;
     EXPECT_EQ(0, pirn__group_read(&lab.group).live);
     lab_finish(&lab);
+}
+
+/* Goal: what is counted in a ledger and what is counted without one add up, also
+ * when a task ends elsewhere than where it was admitted; one that somebody still
+ * has a handle of is no member any more.
+ * Method: tasks of both kinds, run by the other one. */
+TEST(group_ledgers_add_up)
+{
+    struct script scripts[3] = {{0}, {0}, {.outcome = -EIO}};
+    struct pirn__ledger ledger = {0};
+    struct pirn__group_counts counts = {0};
+    struct lab lab;
+    struct tour tour = {&lab, NULL, 0};
+    pirn_task *task;
+
+    lab_begin(&lab);
+    lab.ledger = &ledger;
+    (void)lab_spawn_loose(&lab, &scripts[0]);
+    lab.ledger = NULL;
+    (void)lab_spawn_loose(&lab, &scripts[1]);
+    task = lab_spawn(&lab, &scripts[2]);
+    EXPECT(lab_run(&lab));
+    lab.turn.ledger = &ledger;
+    EXPECT_EQ(2, lab_run_all(&lab));
+    pirn__group_visit(&lab.group, stop_at, &tour);
+    EXPECT_EQ(0, tour.stops);
+    pirn_task_unref(task);
+    pirn__ledger_read_ends(&lab.group.ledger, &counts);
+    pirn__ledger_read_ends(&ledger, &counts);
+    pirn__ledger_read_spawned(&lab.group.ledger, &counts);
+    pirn__ledger_read_spawned(&ledger, &counts);
+    EXPECT_EQ(3, counts.spawned);
+    EXPECT_EQ(2, counts.completed);
+    EXPECT_EQ(1, counts.failed);
+    EXPECT_EQ(0, counts.live);
+    EXPECT(pirn__slabs_retire(&lab.slabs));
 }
 
 static void cancel_it(struct pirn__task *task, void *arg)
@@ -158,7 +200,7 @@ TEST(group_cancelled_ends_every_member)
     EXPECT_EQ(1, lab_run_all(&lab));
     EXPECT_EQ(0, pirn_id_suspend(lab_spawn_loose(&lab, &held)));
     (void)lab_spawn_loose(&lab, &queued);
-    pirn__group_close(&lab.group);
+    pirn__group_close(&lab.group, PIRN__GROUP_CLOSED);
     pirn__group_visit(&lab.group, cancel_it, NULL);
     EXPECT_EQ(3, lab_run_all(&lab));
     EXPECT_EQ(3, pirn__group_read(&lab.group).cancelled);

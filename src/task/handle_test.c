@@ -135,7 +135,7 @@ TEST(output_of_odd_size_comes_out_whole)
     memset(in.bytes + sizeof in.step, 'o', TAIL);
     task = pirn__task_new(&plan);
     REQUIRE(task != NULL);
-    EXPECT_EQ(0, pirn__group_admit(&lab.group, task, &plan));
+    EXPECT_EQ(0, pirn__group_admit(&lab.group, NULL, task, &plan));
     lab_submit(&lab.home, task, PIRN__ORIGIN_SPAWN);
     EXPECT(lab_run(&lab));
     EXPECT_EQ(0, pirn_task_take_output((pirn_task *)task, &out, SIZE));

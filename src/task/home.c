@@ -4,7 +4,6 @@
 
 #include "base/list.h"
 #include "base/lock.h"
-#include "sys/fork.h"
 #include "sys/heap.h"
 #include "task/local.h"
 
@@ -22,11 +21,6 @@ void pirn__home_unref(struct pirn__home *home)
      * [home.refs] everybody's, for the one that frees. */
     if (pirn__sub(&home->refs, 1, acq_rel) == 1)
         home->ops->free(home);
-}
-
-bool pirn__home_is_forked(const struct pirn__home *home)
-{
-    return home->fork_generation != pirn__fork_generation();
 }
 
 bool pirn__home_add_participant(struct pirn__home *home,

@@ -16,6 +16,7 @@
 #include <pirn/runtime.h>
 
 #include "base/atomic.h"
+#include "sys/fork.h"
 
 struct pirn__home;
 struct pirn__task;
@@ -101,7 +102,10 @@ static inline struct pirn__home *pirn__home_of(pirn_runtime *rt)
 /* True in a child process of the one that made it: the home has no driver here,
  * shares its descriptors with the parent, and locks may be held by threads that
  * do not exist. */
-bool pirn__home_is_forked(const struct pirn__home *home);
+static inline bool pirn__home_is_forked(const struct pirn__home *home)
+{
+    return home->fork_generation != pirn__fork_generation();
+}
 
 /* Register something for shutdown; false once shutdown has begun. */
 bool pirn__home_add_participant(struct pirn__home *home,

@@ -31,6 +31,7 @@ struct lab {
     struct pirn__group group;
     struct pirn__queue queue;
     struct pirn__turn turn;
+    struct pirn__ledger *ledger; /* of whoever spawns; or NULL */
     int submits;
     int wakes; /* of the driver */
     int fails; /* reports to the failure hook */
@@ -126,7 +127,7 @@ static inline void lab_begin(struct lab *lab)
     pirn__init(&lab->home.refs, 1);
     pirn__list_init(&lab->home.participants);
     pirn__slabs_init(&lab->slabs, &lab->alloc, NULL, &lab->home);
-    pirn__group_init(&lab->group, &lab->home);
+    pirn__group_init(&lab->group, &lab->home, &lab->slabs);
 }
 
 /* Every task has ended and nobody holds a cell. */
@@ -290,7 +291,7 @@ lab_spawn_with(struct lab *lab, struct script *script,
     script->lab = lab;
     if (task == NULL)
         return NULL;
-    if (pirn__group_admit(&lab->group, task, &plan) < 0) {
+    if (pirn__group_admit(&lab->group, lab->ledger, task, &plan) < 0) {
         pirn__task_discard_new(task, &plan);
         return NULL;
     }

@@ -109,17 +109,6 @@ uint32_t pirn__random_below(uint32_t limit)
     return pirn__prng_below(&local->prng, limit);
 }
 
-struct pirn__home *pirn__local_home(void)
-{
-    struct pirn__local *local = pirn__local();
-
-    if (local == NULL)
-        return NULL;
-    if (local->turn != NULL && local->turn->home != NULL)
-        return local->turn->home;
-    return local->entered;
-}
-
 pirn_runtime *pirn_runtime_current(void)
 {
     struct pirn__home *home = pirn__local_home();

@@ -15,10 +15,12 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "base/hint.h"
 #include "base/prng.h"
 #include "sys/tls.h"
 
 struct pirn__home;
+struct pirn__ledger;
 struct pirn__task;
 struct pirn__timers;
 struct pirn__parker;
@@ -35,9 +37,14 @@ struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
     struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL for block_on and plain threads */
+    const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
+    struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
+    uint64_t now_ns;              /* the runtime's time, some moment ago in this
+                                     turn; 0: nobody has looked */
+    uint32_t loan;                /* references left to hand out; see state.h */
     bool deferred;                /* run again only after the driver */
     bool failed;                  /* pirn_cx_fail() was called */
     char message[128];            /* of the failure */
@@ -100,8 +107,23 @@ void pirn__local_disown(struct pirn__local *local);
 struct pirn__local *pirn__local_borrow(struct pirn__local *spare);
 void pirn__local_return(struct pirn__local *spare);
 
-/* The home that is current here: of the running task, else the entered one. */
-struct pirn__home *pirn__local_home(void);
+/* The home that is current on the thread of this record, or NULL: of the running
+ * task, else the entered one. */
+static inline struct pirn__home *
+pirn__local_home_of(const struct pirn__local *local)
+{
+    if (local == NULL)
+        return NULL;
+    if (local->turn != NULL && local->turn->home != NULL)
+        return local->turn->home;
+    return local->entered;
+}
+
+/* The same for this thread. */
+static inline struct pirn__home *pirn__local_home(void)
+{
+    return pirn__local_home_of(pirn__local());
+}
 
 /* How a plain thread sleeps: woken by a waker, or by readiness of a few
  * descriptors that no runtime watches. */
@@ -208,13 +230,16 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
  * after the others, and after a look for events. */
 void pirn__turn_defer(pirn_cx *cx);
 
+/* pirn_coop_spend() where there may be nothing left. */
+PIRN__COLD bool pirn__coop_spend_last(pirn_cx *cx);
+
 /* Spend one unit as pirn_coop_spend() does. */
 static inline bool pirn__coop_spend(pirn_cx *cx)
 {
     struct pirn__turn *turn = cx->turn_;
 
     if (turn == NULL || turn->budget <= 0)
-        return pirn_coop_spend(cx);
+        return pirn__coop_spend_last(cx);
     turn->budget--;
     return true;
 }

@@ -4,19 +4,6 @@
 
 #include "base/assert.h"
 
-void pirn__state_open(pirn__state *state, uint64_t flags, bool handle)
-{
-    uint64_t word = flags | PIRN__QUEUED | PIRN__REF;
-
-    if (handle)
-        word |= PIRN__JOIN_INTEREST | PIRN__HANDLE;
-    if (handle)
-        word += PIRN__REF;
-    /* release [state.word]: a look-up by id that finds the word non-zero sees
-     * the whole header. */
-    pirn__store(state, word, release);
-}
-
 void pirn__state_close(pirn__state *state)
 {
     /* relaxed: nobody has a reference, and a look-up refuses a word without
@@ -73,6 +60,7 @@ uint64_t pirn__state_complete(pirn__state *state, bool output)
     do {
         PIRN_ASSERT((word & PIRN__RUNNING) != 0);
         next = (word & ~(PIRN__RUNNING | PIRN__NOTIFIED)) | PIRN__COMPLETE;
+        next -= PIRN__LOAN * PIRN__REF;
         /* Without a handle the caller sees to the outcome. */
         if ((word & PIRN__JOIN_INTEREST) == 0)
             next |= PIRN__JOIN_CLAIM;
@@ -89,6 +77,20 @@ bool pirn__state_try_ref(pirn__state *state)
     do {
         if ((word & PIRN__REFS_MASK) == 0)
             return false;
+    } while (!pirn__state_step(state, &word, word + PIRN__REF));
+    return true;
+}
+
+bool pirn__state_try_ref_live(pirn__state *state)
+{
+    uint64_t word = pirn__state_peek(state);
+
+    do {
+        if ((word & PIRN__REFS_MASK) == 0 || (word & PIRN__COMPLETE) != 0) {
+            /* A failed step has only reloaded. */
+            (void)pirn__state_peek(state);
+            return false;
+        }
     } while (!pirn__state_step(state, &word, word + PIRN__REF));
     return true;
 }

@@ -43,6 +43,10 @@
  * it takes it back, which works only until COMPLETE.  After COMPLETE with
  * JOIN_WAKER set it is the completer's alone.
  *
+ * Loan: start() adds PIRN__LOAN references, and end() takes back what is left of
+ * them, each in the step that it makes anyway.  So the holder of RUNNING hands
+ * out references to itself, one for each wait, without touching the word.
+ *
  * Orders: every transition but those of references, of the output and of the end
  * of a claim is one acq_rel read-modify-write, also when it changes nothing, so
  * that what a waker wrote before a merged wake is seen by the poll that the wake
@@ -81,12 +85,16 @@
 #define PIRN__REF PIRN__STATE_BIT(40)
 #define PIRN__REFS_MASK (~(PIRN__STATE_BIT(40) - 1))
 
+/* References that the holder of RUNNING may hand out; see above. */
+#define PIRN__LOAN UINT32_C(64)
+
 typedef PIRN_ATOMIC(uint64_t) pirn__state;
 
 /* The first content of the word: QUEUED, one reference of the group, and with
  * `handle` one handle and its reference.  `flags` may hold EXTRAS, PINNED,
  * JOIN_STATE, a class and a home. */
-void pirn__state_open(pirn__state *state, uint64_t flags, bool handle);
+static inline void pirn__state_open(pirn__state *state, uint64_t flags,
+                                    bool handle);
 
 /* A glance, stale at once. */
 static inline uint64_t pirn__state_peek(const pirn__state *state);
@@ -95,9 +103,13 @@ static inline uint64_t pirn__state_peek(const pirn__state *state);
 enum pirn__wake {
     PIRN__WAKE_NONE,
     PIRN__WAKE_SUBMIT, /* it has just become QUEUED: submit it */
+    PIRN__WAKE_FREE,   /* the reference was the last: free the cell */
 };
 
 static inline enum pirn__wake pirn__state_wake(pirn__state *state);
+/* The same, and a reference is given up in the same step.  With SUBMIT the cell
+ * stays until it has been submitted: only then can it be popped, and settled. */
+static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state);
 enum pirn__wake pirn__state_wake_by_id(pirn__state *state);
 enum pirn__wake pirn__state_cancel(pirn__state *state);
 enum pirn__wake pirn__state_abort(pirn__state *state);
@@ -125,10 +137,17 @@ static inline uint32_t pirn__state_home(const pirn__state *state);
 
 /* After a poll that returned PENDING; `again`: the task wants another turn. */
 static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again);
+/* The same where only `loan` is left of the loan. */
+static inline enum pirn__wake pirn__state_end_lent(pirn__state *state,
+                                                   bool again, uint32_t loan);
 
-/* End it.  With `output` the finished future is kept if a handle exists.
- * Returns the word as it was stored. */
+/* End it.  With `output` the finished future is kept if a handle exists.  The
+ * whole loan goes back.  Returns the word as it was stored. */
 uint64_t pirn__state_complete(pirn__state *state, bool output);
+
+/* End it, give the group's reference up and close the word, in one step; false,
+ * and nothing done, if anybody else has a reference. */
+static inline bool pirn__state_finish(pirn__state *state);
 
 /* The cell goes back to its slab: the word becomes 0. */
 void pirn__state_close(pirn__state *state);
@@ -136,7 +155,11 @@ void pirn__state_close(pirn__state *state);
 /* References.  drop returns true when the last one is gone and the cell is the
  * caller's to give back.  try_ref refuses a cell without any. */
 static inline void pirn__state_ref(pirn__state *state);
+static inline void pirn__state_ref_many(pirn__state *state, uint32_t count);
 bool pirn__state_try_ref(pirn__state *state);
+/* The same, which also refuses one that is COMPLETE; who is refused sees what
+ * was done before that. */
+bool pirn__state_try_ref_live(pirn__state *state);
 static inline bool pirn__state_unref(pirn__state *state);
 
 /* Handles.  drop says what went with the last one. */

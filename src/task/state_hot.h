@@ -31,6 +31,20 @@ static inline uint64_t pirn__state_guess(const pirn__state *state)
     return pirn__load(state, relaxed);
 }
 
+static inline void pirn__state_open(pirn__state *state, uint64_t flags,
+                                    bool handle)
+{
+    uint64_t word = flags | PIRN__QUEUED | PIRN__REF;
+
+    if (handle)
+        word |= PIRN__JOIN_INTEREST | PIRN__HANDLE;
+    if (handle)
+        word += PIRN__REF;
+    /* release [state.word]: a look-up by id that finds the word non-zero sees
+     * the whole header. */
+    pirn__store(state, word, release);
+}
+
 static inline bool pirn__state_is_held(uint64_t word)
 {
     return (word & PIRN__SUSPENDED) != 0 &&
@@ -94,7 +108,8 @@ static inline enum pirn__start pirn__state_start(pirn__state *state,
         if (pirn__state_is_held(word))
             next |= PIRN__NOTIFIED;
         else
-            next = (next | PIRN__RUNNING) & ~PIRN__NOTIFIED;
+            next = ((next | PIRN__RUNNING) & ~PIRN__NOTIFIED) +
+                   PIRN__LOAN * PIRN__REF;
     } while (!pirn__state_step(state, &word, next));
     if ((next & PIRN__RUNNING) == 0)
         return PIRN__START_LEAVE;
@@ -104,14 +119,28 @@ static inline enum pirn__start pirn__state_start(pirn__state *state,
                                          : PIRN__START_POLL;
 }
 
-static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again)
+static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state)
+{
+    uint64_t word = pirn__state_guess(state);
+
+    while (!pirn__state_step(state, &word,
+                             pirn__state_woken(word) - PIRN__REF))
+        continue;
+    PIRN_ASSERT((word & PIRN__REFS_MASK) != 0);
+    if ((word & PIRN__REFS_MASK) == PIRN__REF)
+        return PIRN__WAKE_FREE;
+    return pirn__state_submit_if_queued(word, pirn__state_woken(word));
+}
+
+static inline enum pirn__wake pirn__state_end_lent(pirn__state *state,
+                                                   bool again, uint32_t loan)
 {
     uint64_t word = pirn__state_guess(state);
     uint64_t next;
 
     do {
         PIRN_ASSERT((word & PIRN__RUNNING) != 0);
-        next = word & ~PIRN__RUNNING;
+        next = (word & ~PIRN__RUNNING) - loan * PIRN__REF;
         if (again)
             next |= PIRN__NOTIFIED;
         if ((next & PIRN__NOTIFIED) != 0 && !pirn__state_is_held(next))
@@ -120,13 +149,37 @@ static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again)
     return pirn__state_submit_if_queued(word, next);
 }
 
-static inline void pirn__state_ref(pirn__state *state)
+static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again)
+{
+    return pirn__state_end_lent(state, again, PIRN__LOAN);
+}
+
+static inline bool pirn__state_finish(pirn__state *state)
+{
+    uint64_t word = pirn__state_guess(state);
+
+    do {
+        PIRN_ASSERT((word & PIRN__RUNNING) != 0);
+        if ((word & (PIRN__REFS_MASK | PIRN__JOIN_INTEREST)) !=
+            (PIRN__LOAN + 1) * PIRN__REF)
+            return false;
+    } while (!pirn__state_step(state, &word, 0));
+    return true;
+}
+
+static inline void pirn__state_ref_many(pirn__state *state, uint32_t count)
 {
     /* relaxed: the caller has a reference already, through which it learned of
      * the cell. */
-    uint64_t before = pirn__add(state, PIRN__REF, relaxed);
+    uint64_t before = pirn__add(state, count * PIRN__REF, relaxed);
 
-    PIRN_ASSERT((before & PIRN__REFS_MASK) != PIRN__REFS_MASK);
+    PIRN_ASSERT((before & PIRN__REFS_MASK) < PIRN__REFS_MASK - PIRN__LOAN *
+                                                 PIRN__REF);
+}
+
+static inline void pirn__state_ref(pirn__state *state)
+{
+    pirn__state_ref_many(state, 1);
 }
 
 static inline bool pirn__state_unref(pirn__state *state)

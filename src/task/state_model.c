@@ -464,3 +464,50 @@ MODEL(state_look_up_against_the_last_reference,
     explore_join();
     EXPLORE_CHECK(frees == 1);
 }
+
+/* A reference that the running task hands out of its loan. */
+
+static PIRN_ATOMIC(uint32_t) handed;
+
+static void run_and_hand_out(void *arg)
+{
+    (void)arg;
+    EXPLORE_CHECK(pop());
+    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
+    pirn_cell_write(&future, pirn_cell_read(&future) + 1);
+    pirn__store(&handed, 1, release);
+    submit(pirn__state_end_lent(&state, false, PIRN__LOAN - 1));
+    run(true);
+}
+
+static void wake_with_what_was_handed(void *arg)
+{
+    enum pirn__wake wake;
+
+    (void)arg;
+    if (pirn__swap(&handed, 0, acq_rel) == 0)
+        return;
+    wake = pirn__state_wake_and_unref(&state);
+    if (wake != PIRN__WAKE_FREE) {
+        submit(wake);
+        return;
+    }
+    pirn_cell_write(&future, 0);
+    frees++;
+}
+
+/* Goal: it may be given up, with a wake in the same step, before the run that
+ * handed it out is over: the task runs once more, and is freed once. */
+MODEL(state_reference_of_a_loan_against_its_wake,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    reset(false, 0);
+    pirn__init(&handed, 0);
+    explore_thread(run_and_hand_out, NULL);
+    explore_thread(wake_with_what_was_handed, NULL);
+    explore_join();
+    wake_with_what_was_handed(NULL);
+    run(true);
+    EXPLORE_CHECK(pirn__load(&submitted, acquire) == 0);
+    EXPLORE_CHECK(frees == 1);
+}

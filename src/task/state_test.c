@@ -71,6 +71,13 @@ struct row {
     uint64_t after;
 };
 
+/* True if the event has started what did not run: then there is a loan. */
+static bool starts(const pirn__state *state, enum shape shape)
+{
+    return (pirn__state_peek(state) & PIRN__RUNNING) != 0 &&
+           shape != RUNNING && shape != NOTIFIED;
+}
+
 static void expect_rows(enum pirn__wake (*event)(pirn__state *state),
                         const struct row rows[SHAPES])
 {
@@ -82,6 +89,8 @@ static void expect_rows(enum pirn__wake (*event)(pirn__state *state),
         refs = pirn__state_peek(&state) & PIRN__REFS_MASK;
         EXPECT_EQ(rows[shape].answer, event(&state));
         EXPECT_EQ(rows[shape].after, doing(&state));
+        if (starts(&state, (enum shape)shape))
+            refs += PIRN__LOAN * PIRN__REF;
         EXPECT_EQ(refs, pirn__state_peek(&state) & PIRN__REFS_MASK);
     }
 }
@@ -359,6 +368,46 @@ TEST(state_references_tell_the_last_one)
     pirn__state_close(&state);
     EXPECT_EQ(0, pirn__state_peek(&state));
     EXPECT(!pirn__state_try_ref(&state));
+}
+
+/* Goal: the wake that gives its reference up says what a wake says, and tells the
+ * last reference apart.
+ * Method: from each shape with a second reference; then, ended, with the last. */
+TEST(state_wake_gives_the_reference_up)
+{
+    for (int shape = 0; shape < SHAPES; shape++) {
+        pirn__state state, same;
+
+        make(&state, (enum shape)shape);
+        make(&same, (enum shape)shape);
+        pirn__state_ref(&state);
+        EXPECT_EQ(pirn__state_wake(&same), pirn__state_wake_and_unref(&state));
+        EXPECT_EQ(pirn__state_peek(&same), pirn__state_peek(&state));
+        if (shape == COMPLETE)
+            EXPECT_EQ(PIRN__WAKE_FREE, pirn__state_wake_and_unref(&state));
+    }
+}
+
+/* Goal: of a loan comes back what was not handed out, and all of it at the end.
+ * Method: hand out three in one run, none in the next, and end in the third. */
+TEST(state_loan_leaves_what_was_handed_out)
+{
+    pirn__state state;
+
+    make_running(&state);
+    EXPECT_EQ((1 + PIRN__LOAN) * PIRN__REF,
+              pirn__state_peek(&state) & PIRN__REFS_MASK);
+    EXPECT_EQ(PIRN__WAKE_NONE,
+              pirn__state_end_lent(&state, false, PIRN__LOAN - 3));
+    EXPECT_EQ(4 * PIRN__REF, pirn__state_peek(&state) & PIRN__REFS_MASK);
+    for (int run = 0; run < 2; run++) {
+        EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake(&state));
+        EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
+        if (run == 0)
+            EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+    }
+    (void)pirn__state_complete(&state, false);
+    EXPECT_EQ(4 * PIRN__REF, pirn__state_peek(&state) & PIRN__REFS_MASK);
 }
 
 /* Goal: all handles together hold one reference, which comes with the first.

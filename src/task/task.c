@@ -15,6 +15,8 @@
 #include "task/group.h"
 #include "task/local.h"
 
+enum { SMALL_FUTURE = 64 };
+
 const struct pirn__task_ops pirn__stackless_ops = {.injects = false};
 
 static struct pirn__extras *extras_new(const struct pirn__task_plan *plan)
@@ -31,12 +33,6 @@ static struct pirn__extras *extras_new(const struct pirn__task_plan *plan)
     if (options->name != NULL)
         strncpy(extras->name, options->name, sizeof extras->name - 1);
     return extras;
-}
-
-static bool wants_extras(const pirn_spawn_options *options)
-{
-    return options != NULL &&
-           (options->name != NULL || options->context != NULL);
 }
 
 static size_t cell_size(const struct pirn__task_plan *plan)
@@ -64,13 +60,29 @@ uint64_t *pirn__task_stamp(struct pirn__task *task)
     return (uint64_t *)(void *)((char *)task + size);
 }
 
+/* Word by word: its owner has just written it so, and a processor waits long for
+ * a wide read of what two narrow writes have left in its store queue. */
+static void copy_future(struct pirn__task *task,
+                        const struct pirn__task_plan *plan)
+{
+    char *target = (char *)pirn__task_future(task);
+    const char *source = (const char *)plan->future;
+
+    if (plan->size % sizeof(uint64_t) != 0 || plan->size > SMALL_FUTURE) {
+        memcpy(target, source, plan->size);
+        return;
+    }
+    for (size_t i = 0; i < plan->size; i += sizeof(uint64_t))
+        memcpy(target + i, source + i, sizeof(uint64_t));
+}
+
 struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
 {
     struct pirn__extras *extras = NULL;
     struct pirn__cell *cell;
     struct pirn__task *task;
 
-    if (wants_extras(plan->options)) {
+    if (pirn__task_wants_extras(plan)) {
         extras = extras_new(plan);
         if (extras == NULL)
             return NULL;
@@ -84,7 +96,7 @@ struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
         task->info.extras = extras;
     else
         task->info.site = plan->site;
-    memcpy(pirn__task_future(task), plan->future, plan->size);
+    copy_future(task, plan);
     if (plan->handle)
         *pirn__task_join_slot(task) = (pirn_waker){0};
     return task;
@@ -97,24 +109,10 @@ fail_extras:
 void pirn__task_discard_new(struct pirn__task *task,
                             const struct pirn__task_plan *plan)
 {
-    if (wants_extras(plan->options))
+    if (pirn__task_wants_extras(plan))
         pirn__home_give(plan->home, task->info.extras,
                         sizeof *task->info.extras);
     pirn__slabs_give(plan->cache, &task->cell);
-}
-
-void pirn__task_open(struct pirn__task *task,
-                     const struct pirn__task_plan *plan)
-{
-    uint64_t flags = plan->handle ? PIRN__JOIN_STATE : 0;
-
-    if (wants_extras(plan->options))
-        flags |= PIRN__EXTRAS;
-    if (plan->options != NULL && plan->options->pinned)
-        flags |= PIRN__PINNED | (uint64_t)plan->home_worker << PIRN__HOME_SHIFT;
-    if (plan->options != NULL)
-        flags |= (uint64_t)plan->options->priority << PIRN__CLASS_SHIFT;
-    pirn__state_open(pirn__task_state(task), flags, plan->handle);
 }
 
 struct pirn__extras *pirn__task_extras(struct pirn__task *task)
@@ -126,17 +124,22 @@ struct pirn__extras *pirn__task_extras(struct pirn__task *task)
 
 int pirn__task_outcome(const struct pirn__task *task)
 {
-    return task->u.end.outcome;
+    return task->end.outcome;
+}
+
+static void free_extras(struct pirn__task *task, struct pirn__extras *extras)
+{
+    pirn__home_give(pirn__task_home(task), extras, sizeof *extras);
 }
 
 /* Free a cell without references. */
 static void free_cell(struct pirn__task *task, struct pirn__slab_cache *cache)
 {
     struct pirn__extras *extras = pirn__task_extras(task);
-    char *message = task->u.end.message;
+    char *message = task->end.message;
 
     if (extras != NULL)
-        pirn__home_give(pirn__task_home(task), extras, sizeof *extras);
+        free_extras(task, extras);
     if (message != NULL)
         pirn__home_give(pirn__task_home(task), message, strlen(message) + 1);
     pirn__state_close(pirn__task_state(task));
@@ -149,9 +152,9 @@ static void unref_with(struct pirn__task *task, struct pirn__slab_cache *cache)
         free_cell(task, cache);
 }
 
-void pirn__task_unref(struct pirn__task *task)
+void pirn__task_free(struct pirn__task *task)
 {
-    unref_with(task, NULL);
+    free_cell(task, NULL);
 }
 
 struct pirn__home *pirn__task_home(struct pirn__task *task)
@@ -190,6 +193,32 @@ static char *keep_message(struct pirn__home *home, const char *message)
     return copy;
 }
 
+/* The loan goes back whole, and nothing is lent any more. */
+static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
+{
+    turn->own_waker = NULL;
+    if (turn->loan < PIRN__LOAN)
+        pirn__state_ref_many(pirn__task_state(task), PIRN__LOAN - turn->loan);
+    /* The group has a reference, so that none of these is the last. */
+    for (; turn->loan > PIRN__LOAN; turn->loan--)
+        (void)pirn__state_unref(pirn__task_state(task));
+    turn->loan = PIRN__LOAN;
+}
+
+/* The usual end: nobody has a reference to a task that ended well, and its cell
+ * is free at once.  False: it takes all the steps. */
+static bool end_unseen(struct pirn__task *task, struct pirn__slab_cache *cache)
+{
+    struct pirn__extras *extras = pirn__task_extras(task);
+
+    if (!pirn__state_finish(pirn__task_state(task)))
+        return false;
+    if (extras != NULL)
+        free_extras(task, extras);
+    pirn__slabs_give(cache, &task->cell);
+    return true;
+}
+
 /* The task is over.  `ready`: its future said READY and keeps a result. */
 static void settle(struct pirn__task *task, struct pirn__turn *turn,
                    int outcome, bool ready, struct pirn__slab_cache *cache)
@@ -200,17 +229,21 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     struct pirn__home *home = turn->home;
     uint64_t word;
 
+    repay_loan(task, turn);
     if (ready && !joinable) {
-        pirn_future_discard(pirn__task_future(task));
+        if (pirn__task_future(task)->ops->discard != NULL)
+            pirn_future_discard(pirn__task_future(task));
         ready = false;
     }
     if (home->ended != NULL)
         home->ended(home, task, outcome);
-    pirn__group_leave(task->group, task, outcome);
+    pirn__group_leave(task->group, turn->ledger, outcome);
     task->group = NULL;
-    task->u.end.message =
+    if (outcome >= 0 && !joinable && end_unseen(task, cache))
+        return;
+    task->end.message =
         message[0] != '\0' ? keep_message(home, message) : NULL;
-    task->u.end.outcome = outcome;
+    task->end.outcome = outcome;
     word = pirn__state_complete(state, ready);
     /* The last handle may have gone since we looked. */
     if (ready && (word & PIRN__OUTPUT) == 0)
@@ -222,8 +255,9 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     unref_with(task, cache);
 }
 
-static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
-                            int outcome, struct pirn__slab_cache *cache)
+PIRN__COLD static void drop_and_settle(struct pirn__task *task,
+                                       struct pirn__turn *turn, int outcome,
+                                       struct pirn__slab_cache *cache)
 {
     pirn_future_drop(pirn__task_future(task));
     settle(task, turn, outcome, false, cache);
@@ -232,7 +266,9 @@ static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
 static void settle_ready(struct pirn__task *task, struct pirn__turn *turn,
                          struct pirn__slab_cache *cache)
 {
-    int outcome = pirn_future_outcome(pirn__task_future(task));
+    const pirn_future *future = pirn__task_future(task);
+    int outcome =
+        future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
 
     if (turn->failed && outcome != PIRN_EPANIC)
         outcome = PIRN_EFAILED;
@@ -248,10 +284,13 @@ enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
     pirn_future *future = pirn__task_future(task);
 
     turn->task = task;
+    turn->own_waker = &waker;
     turn->failed = false;
     turn->deferred = false;
+    turn->loan = PIRN__LOAN;
     switch (pirn__state_start(state, turn->worker_index)) {
     case PIRN__START_LEAVE:
+        turn->own_waker = NULL;
         return PIRN__WAKE_NONE;
     case PIRN__START_ABORT:
         drop_and_settle(task, turn, PIRN_EABORTED, cache);
@@ -265,8 +304,11 @@ enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
     case PIRN__START_POLL:
         break;
     }
-    if (future->ops->poll(future, &cx) == PIRN_PENDING)
-        return pirn__state_end(state, cx.turn_->deferred);
+    if (future->ops->poll(future, &cx) == PIRN_PENDING) {
+        cx.turn_->own_waker = NULL;
+        return pirn__state_end_lent(state, cx.turn_->deferred,
+                                    cx.turn_->loan);
+    }
     /* The worker may have gone on without us, with its turn and its cache. */
     settle_ready(task, cx.turn_, cx.turn_ == turn ? cache : NULL);
     return PIRN__WAKE_NONE;

@@ -6,10 +6,10 @@
  *
  * Who may touch what:
  *   cell.word   everybody, through state.h
- *   cell.link, stamp   whoever made the task QUEUED, then the queue, then the
- *               popper
+ *   cell.link, ahead, stamp   whoever made the task QUEUED, then the queue,
+ *               then the popper
  *   ops, info   constant
- *   group, siblings   guarded by the group's lock until settlement
+ *   group       constant until settlement, then the settler's
  *   end         written by the settler before COMPLETE, constant afterwards
  *   the future  the holder of RUNNING; after COMPLETE whoever cleared OUTPUT
  *   join slot   see state.h
@@ -23,12 +23,14 @@
 
 #include <pirn/task.h>
 
+#include "base/hint.h"
 #include "base/list.h"
 #include "base/slab.h"
+#include "task/group.h"
 #include "task/home.h"
+#include "task/local.h"
 #include "task/state.h"
 
-struct pirn__group;
 struct pirn__turn;
 
 /* What kinds of task differ in. */
@@ -56,12 +58,12 @@ struct pirn__task {
     const struct pirn__task_ops *ops;
     struct pirn__group *group;
     union {
-        pirn_link siblings; /* until settlement */
+        struct pirn__task *ahead; /* while it is queued: whom to prefetch */
         struct {
             char *message; /* of a failure, for whoever reports it; or NULL */
             int outcome;
-        } end; /* after it */
-    } u;
+        } end; /* after settlement */
+    };
     union {
         const char *site;
         struct pirn__extras *extras; /* with EXTRAS in the word */
@@ -114,8 +116,26 @@ struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan);
 void pirn__task_discard_new(struct pirn__task *task,
                             const struct pirn__task_plan *plan);
 
+static inline bool pirn__task_wants_extras(const struct pirn__task_plan *plan)
+{
+    return plan->options != NULL &&
+           (plan->options->name != NULL || plan->options->context != NULL);
+}
+
 /* Make it visible: QUEUED, with its group's reference.  Submit it next. */
-void pirn__task_open(struct pirn__task *task, const struct pirn__task_plan *plan);
+static inline void pirn__task_open(struct pirn__task *task,
+                                   const struct pirn__task_plan *plan)
+{
+    uint64_t flags = plan->handle ? PIRN__JOIN_STATE : 0;
+
+    if (pirn__task_wants_extras(plan))
+        flags |= PIRN__EXTRAS;
+    if (plan->options != NULL && plan->options->pinned)
+        flags |= PIRN__PINNED | (uint64_t)plan->home_worker << PIRN__HOME_SHIFT;
+    if (plan->options != NULL)
+        flags |= (uint64_t)plan->options->priority << PIRN__CLASS_SHIFT;
+    pirn__state_open(pirn__task_state(task), flags, plan->handle);
+}
 
 /* Poll or settle a popped task.  Says whether it must be submitted again; the
  * task may be gone when the answer is no. */
@@ -129,12 +149,32 @@ static inline void pirn__task_prefetch(struct pirn__task *task)
         task->ops->prefetch(task);
 }
 
+/* Free a cell whose last reference has been given up. */
+void pirn__task_free(struct pirn__task *task);
+
 /* Give up a reference; frees the cell with the last one. */
-void pirn__task_unref(struct pirn__task *task);
+static inline void pirn__task_unref(struct pirn__task *task)
+{
+    if (pirn__state_unref(pirn__task_state(task)))
+        pirn__task_free(task);
+}
+
+/* After the last reference. */
+PIRN__COLD void pirn__task_free(struct pirn__task *task);
 
 /* Hand a task that `wake` says has just become QUEUED to its runtime.  The
  * caller holds a reference. */
-void pirn__task_submit(struct pirn__task *task, enum pirn__wake wake);
+static inline void pirn__task_submit(struct pirn__task *task,
+                                     enum pirn__wake wake)
+{
+    if (wake == PIRN__WAKE_SUBMIT) {
+        /* QUEUED by us and not yet in a queue: nobody can settle it, so its
+         * group and home are there. */
+        struct pirn__home *home = task->group->home;
+
+        home->ops->submit(home, task, PIRN__ORIGIN_WAKE);
+    }
+}
 
 /* The runtime whose memory the cell is. */
 struct pirn__home *pirn__task_home(struct pirn__task *task);
@@ -154,12 +194,54 @@ pirn_waker *pirn__task_join_slot(struct pirn__task *task);
  * link owns the stamp. */
 uint64_t *pirn__task_stamp(struct pirn__task *task);
 
-/* A waker of the task that takes a reference. */
-pirn_waker pirn__task_waker(struct pirn__task *task);
-/* The same without one: it may be used only while the task is in a poll or in
- * a timer that its owner disarms, and only cloned or woken by reference. */
-pirn_waker pirn__task_waker_borrowed(struct pirn__task *task);
-bool pirn__waker_is_of(const pirn_waker *waker, const struct pirn__task *task);
+/* A waker of the task without a reference: it may be used only while the task is
+ * in a poll or in a timer that its owner disarms, and only cloned or woken by
+ * reference. */
+extern const pirn_waker_ops pirn__task_waker_ops;
+
+static inline pirn_waker pirn__task_waker_borrowed(struct pirn__task *task)
+{
+    return (pirn_waker){.data = task, .ops = &pirn__task_waker_ops};
+}
+
+/* The same with one. */
+static inline pirn_waker pirn__task_waker(struct pirn__task *task)
+{
+    pirn__state_ref(pirn__task_state(task));
+    return pirn__task_waker_borrowed(task);
+}
+
+static inline bool pirn__waker_is_of(const pirn_waker *waker,
+                                     const struct pirn__task *task)
+{
+    return waker->data == task && waker->ops == &pirn__task_waker_ops;
+}
+
+/* The task that this poll is of, if the waker is the one it was given; else
+ * NULL. */
+static inline struct pirn__task *pirn__cx_task(const pirn_cx *cx)
+{
+    const struct pirn__turn *turn = cx->turn_;
+
+    return turn != NULL && turn->own_waker == cx->waker ? turn->task : NULL;
+}
+
+/* One more reference to the task of this poll. */
+static inline void pirn__cx_ref_task(const pirn_cx *cx)
+{
+    struct pirn__turn *turn = cx->turn_;
+
+    if (turn->loan > 0)
+        turn->loan--;
+    else
+        pirn__state_ref(pirn__task_state(turn->task));
+}
+
+/* Give one up that was taken in this poll. */
+static inline void pirn__cx_unref_task(const pirn_cx *cx)
+{
+    cx->turn_->loan++;
+}
 
 /* The end of an ended task, and its extras or NULL. */
 int pirn__task_outcome(const struct pirn__task *task);

@@ -7,20 +7,10 @@
 #include "task/waker.h"
 
 #include "base/assert.h"
+#include "base/hint.h"
 #include "task/group.h"
 #include "task/local.h"
 #include "task/task.h"
-
-void pirn__task_submit(struct pirn__task *task, enum pirn__wake wake)
-{
-    if (wake == PIRN__WAKE_SUBMIT) {
-        /* QUEUED by us and not yet in a queue: nobody can settle it, so its
-         * group and home are there. */
-        struct pirn__home *home = task->group->home;
-
-        home->ops->submit(home, task, PIRN__ORIGIN_WAKE);
-    }
-}
 
 static pirn_waker task_waker_clone(const pirn_waker *self)
 {
@@ -30,19 +20,69 @@ static pirn_waker task_waker_clone(const pirn_waker *self)
     return *self;
 }
 
+static inline void wake_task(struct pirn__task *task)
+{
+    pirn__task_submit(task, pirn__state_wake(pirn__task_state(task)));
+}
+
 static void task_waker_wake_by_ref(const pirn_waker *self)
 {
-    struct pirn__task *task = self->data;
+    wake_task(self->data);
+}
 
-    pirn__task_submit(task, pirn__state_wake(pirn__task_state(task)));
+/* The home that we do not work for is kept until submit has returned; up to then
+ * the task, QUEUED by us, keeps it. */
+PIRN__COLD static void submit_elsewhere(struct pirn__task *task)
+{
+    struct pirn__home *home = task->group->home;
+
+    pirn__home_ref(home);
+    home->ops->submit(home, task, PIRN__ORIGIN_WAKE);
+    pirn__home_unref(home);
+}
+
+/* Wake it, and give the reference up.  Up to submit the cell stays, for it is
+ * QUEUED and in no queue, and after that the home that we work for. */
+static inline void wake_by_driver(struct pirn__task *task,
+                                  const struct pirn__home *driven)
+{
+    enum pirn__wake wake = pirn__state_wake_and_unref(pirn__task_state(task));
+    struct pirn__home *home;
+
+    if (wake == PIRN__WAKE_NONE)
+        return;
+    if (wake == PIRN__WAKE_FREE) {
+        pirn__task_free(task);
+        return;
+    }
+    home = task->group->home;
+    if (home != driven)
+        submit_elsewhere(task);
+    else
+        home->ops->submit(home, task, PIRN__ORIGIN_WAKE);
 }
 
 static void task_waker_wake(pirn_waker self)
 {
+    const struct pirn__local *local = pirn__local();
+
+    if (local != NULL && local->driving != NULL) {
+        wake_by_driver(self.data, local->driving);
+        return;
+    }
     /* Our reference keeps the cell, and with it the home, until submit has
      * returned. */
-    task_waker_wake_by_ref(&self);
+    wake_task(self.data);
     pirn__task_unref(self.data);
+}
+
+void pirn__waker_wake_by_driver(pirn_waker waker,
+                                const struct pirn__home *home)
+{
+    if (waker.ops == &pirn__task_waker_ops)
+        wake_by_driver(waker.data, home);
+    else
+        pirn_waker_wake(waker);
 }
 
 static void task_waker_drop(pirn_waker self)
@@ -50,28 +90,12 @@ static void task_waker_drop(pirn_waker self)
     pirn__task_unref(self.data);
 }
 
-static const pirn_waker_ops task_waker_ops = {
+const pirn_waker_ops pirn__task_waker_ops = {
     .clone = task_waker_clone,
     .wake = task_waker_wake,
     .wake_by_ref = task_waker_wake_by_ref,
     .drop = task_waker_drop,
 };
-
-pirn_waker pirn__task_waker_borrowed(struct pirn__task *task)
-{
-    return (pirn_waker){.data = task, .ops = &task_waker_ops};
-}
-
-pirn_waker pirn__task_waker(struct pirn__task *task)
-{
-    pirn__state_ref(pirn__task_state(task));
-    return pirn__task_waker_borrowed(task);
-}
-
-bool pirn__waker_is_of(const pirn_waker *waker, const struct pirn__task *task)
-{
-    return waker->data == task && waker->ops == &task_waker_ops;
-}
 
 /* Enter foreign code; undone by leave_foreign(). */
 static struct pirn__local *enter_foreign(void)
@@ -96,7 +120,7 @@ pirn_waker pirn_waker_clone(const pirn_waker *waker)
 
     if (waker->ops == NULL)
         return (pirn_waker){0};
-    if (waker->ops == &task_waker_ops)
+    if (waker->ops == &pirn__task_waker_ops)
         return task_waker_clone(waker);
     local = enter_foreign();
     copy = waker->ops->clone(waker);
@@ -110,7 +134,7 @@ void pirn_waker_wake(pirn_waker waker)
 
     if (waker.ops == NULL)
         return;
-    if (waker.ops == &task_waker_ops) {
+    if (waker.ops == &pirn__task_waker_ops) {
         task_waker_wake(waker);
         return;
     }
@@ -125,7 +149,7 @@ void pirn_waker_wake_by_ref(const pirn_waker *waker)
 
     if (waker->ops == NULL)
         return;
-    if (waker->ops == &task_waker_ops) {
+    if (waker->ops == &pirn__task_waker_ops) {
         task_waker_wake_by_ref(waker);
         return;
     }
@@ -140,7 +164,7 @@ void pirn_waker_drop(pirn_waker waker)
 
     if (waker.ops == NULL)
         return;
-    if (waker.ops == &task_waker_ops) {
+    if (waker.ops == &pirn__task_waker_ops) {
         task_waker_drop(waker);
         return;
     }
@@ -179,11 +203,31 @@ bool pirn__waker_place(pirn_waker *slot, const pirn_cx *cx, pirn_waker *spare)
 
     if (pirn_waker_same(slot, cx->waker))
         return true;
-    if (cx->waker->ops == &task_waker_ops)
-        fresh = task_waker_clone(cx->waker);
+    if (cx->waker->ops == &pirn__task_waker_ops)
+        fresh = pirn__waker_get(cx);
     else if (fresh.ops == NULL && cx->waker->ops != NULL)
         return false;
     *spare = *slot;
     *slot = fresh;
     return true;
+}
+
+pirn_waker pirn__waker_get(const pirn_cx *cx)
+{
+    if (pirn__cx_task(cx) == NULL)
+        return pirn_waker_clone(cx->waker);
+    pirn__cx_ref_task(cx);
+    return *cx->waker;
+}
+
+void pirn__waker_give(pirn_waker waker)
+{
+    const struct pirn__local *local = pirn__local();
+    struct pirn__turn *turn = local == NULL ? NULL : local->turn;
+
+    if (turn != NULL && turn->own_waker != NULL &&
+        pirn__waker_is_of(&waker, turn->task))
+        turn->loan++;
+    else
+        pirn_waker_drop(waker);
 }

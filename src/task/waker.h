@@ -16,4 +16,14 @@
 PIRN_MUST_CHECK bool pirn__waker_place(pirn_waker *slot, const pirn_cx *cx,
                                        pirn_waker *spare);
 
+/* pirn_waker_wake() by a thread that works for `home`, which stays meanwhile. */
+struct pirn__home;
+void pirn__waker_wake_by_driver(pirn_waker waker,
+                                const struct pirn__home *home);
+
+/* pirn_waker_clone() and pirn_waker_drop() that take a reference to the task in
+ * whose poll we are from its loan, and give it back there. */
+pirn_waker pirn__waker_get(const pirn_cx *cx);
+void pirn__waker_give(pirn_waker waker);
+
 #endif /* PIRN_TASK_WAKER_H */

@@ -111,6 +111,42 @@ TEST(waker_place_asks_for_a_foreign_clone)
     lab_finish(&lab);
 }
 
+enum { LENT = PIRN__LOAN + 10 };
+
+/* Takes more references than the loan has, and gives all but one back in the
+ * next poll, which is the last. */
+static enum pirn_poll borrow_and_give(struct script *script, pirn_cx *cx)
+{
+    pirn_waker *wakers = script->arg;
+
+    if (script->polls == 1) {
+        for (size_t i = 0; i < LENT; i++)
+            wakers[i] = pirn__waker_get(cx);
+        pirn_waker_wake_by_ref(cx->waker);
+        return PIRN_PENDING;
+    }
+    for (size_t i = 1; i < LENT; i++)
+        pirn__waker_give(wakers[i]);
+    return PIRN_READY;
+}
+
+/* Goal: wakers that a poll gets and gives are references like others, however
+ * many, and whichever poll gives them back.
+ * Method: as above; the cell lives until the last one is dropped. */
+TEST(waker_got_in_one_poll_is_given_in_another)
+{
+    pirn_waker wakers[LENT];
+    struct script script = {.on_poll = borrow_and_give, .arg = wakers};
+    struct lab lab;
+
+    lab_begin(&lab);
+    (void)lab_spawn_loose(&lab, &script);
+    EXPECT_EQ(2, lab_run_all(&lab));
+    EXPECT_EQ(0, pirn__group_read(&lab.group).live);
+    pirn__waker_give(wakers[0]);
+    lab_finish(&lab);
+}
+
 /* Goal: any number of wakes before the next poll make one poll, also during a
  * poll; a wake after the end does nothing.
  * Method: the waker of a task, woken in every moment. */
