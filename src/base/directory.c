@@ -15,28 +15,20 @@
 #include "base/lock.h"
 
 enum {
-    BLOCK_BITS = 10,
+    BLOCK_BITS = PIRN__DIRECTORY_BLOCK_BITS,
     BLOCK_ENTRIES = 1 << BLOCK_BITS,
-    ROOT_BLOCKS = 1 << 12,
+    ROOT_BLOCKS = PIRN__DIRECTORY_BLOCKS,
     INDEX_LIMIT = ROOT_BLOCKS * BLOCK_ENTRIES,
     BLOCK_ALIGN = 16,
 };
 
-struct directory_entry {
-    pirn_lock lock;
-    uint32_t generation;       /* whoever holds the index; 0 means 1 */
-    PIRN_ATOMIC(void *) chunk; /* written under lock */
-    uint32_t next_free;        /* directory.lock; index + 1, 0 ends the stack */
-};
-
-typedef PIRN_ATOMIC(struct directory_entry *) directory_block;
+pirn__directory_block pirn__directory_root[PIRN__DIRECTORY_BLOCKS];
 
 static struct {
     pirn_lock lock;
     uint32_t first_free;     /* lock; index + 1, 0 when there is none */
     uint32_t limit;          /* lock; indices from here on were never used */
     const pirn_alloc *alloc; /* set before the first use */
-    directory_block root[ROOT_BLOCKS]; /* each written once, under lock */
 } directory;
 
 void pirn__directory_set_alloc(const pirn_alloc *alloc)
@@ -45,11 +37,11 @@ void pirn__directory_set_alloc(const pirn_alloc *alloc)
 }
 
 /* NULL if there is no block for this index yet. */
-static struct directory_entry *entry_find(uint32_t index)
+static struct pirn__directory_entry *entry_find(uint32_t index)
 {
     /* acquire [directory.root]: sees the zeroed block. */
-    struct directory_entry *block =
-        pirn__load(&directory.root[index >> BLOCK_BITS], acquire);
+    struct pirn__directory_entry *block =
+        pirn__load(&pirn__directory_root[index >> BLOCK_BITS], acquire);
 
     return block == NULL ? NULL : &block[index & (BLOCK_ENTRIES - 1)];
 }
@@ -59,8 +51,8 @@ static struct directory_entry *entry_find(uint32_t index)
 static bool block_add(void)
 {
     const pirn_alloc *alloc = directory.alloc;
-    const size_t size = BLOCK_ENTRIES * sizeof(struct directory_entry);
-    struct directory_entry *block;
+    const size_t size = BLOCK_ENTRIES * sizeof(struct pirn__directory_entry);
+    struct pirn__directory_entry *block;
     bool is_full;
 
     PIRN_ASSERT(alloc != NULL);
@@ -73,7 +65,7 @@ static bool block_add(void)
     is_full = directory.limit == INDEX_LIMIT;
     if (!is_full && entry_find(directory.limit) == NULL) {
         /* release [directory.root]: publishes the zeroed block. */
-        pirn__store(&directory.root[directory.limit >> BLOCK_BITS], block,
+        pirn__store(&pirn__directory_root[directory.limit >> BLOCK_BITS], block,
                     release);
         block = NULL;
     }
@@ -120,7 +112,7 @@ bool pirn__directory_take(uint32_t *index, uint32_t *generation)
 
 void pirn__directory_publish(uint32_t index, void *chunk)
 {
-    struct directory_entry *entry = entry_find(index);
+    struct pirn__directory_entry *entry = entry_find(index);
 
     pirn__lock(&entry->lock);
     /* relaxed: readers hold the entry's lock, or were handed a cell of the
@@ -131,7 +123,7 @@ void pirn__directory_publish(uint32_t index, void *chunk)
 
 void pirn__directory_give(uint32_t index, uint32_t generation, bool used_up)
 {
-    struct directory_entry *entry = entry_find(index);
+    struct pirn__directory_entry *entry = entry_find(index);
 
     pirn__lock(&entry->lock);
     /* relaxed: as in publish(). */
@@ -147,15 +139,36 @@ void pirn__directory_give(uint32_t index, uint32_t generation, bool used_up)
     pirn__unlock(&directory.lock);
 }
 
-void *pirn__directory_chunk(uint32_t index)
+/* Put a free index, as it stands in the stack, before the first greater one. */
+static void insert_free_locked(uint32_t free)
 {
-    /* relaxed: the caller was handed a cell of this chunk, after publish(). */
-    return pirn__load(&entry_find(index)->chunk, relaxed);
+    uint32_t *link = &directory.first_free;
+
+    while (*link != 0 && *link < free)
+        link = &entry_find(*link - 1)->next_free;
+    entry_find(free - 1)->next_free = *link;
+    *link = free;
+}
+
+void pirn__directory_sort_free(void)
+{
+    uint32_t rest;
+
+    pirn__lock(&directory.lock);
+    rest = directory.first_free;
+    directory.first_free = 0;
+    while (rest != 0) {
+        uint32_t next = entry_find(rest - 1)->next_free;
+
+        insert_free_locked(rest);
+        rest = next;
+    }
+    pirn__unlock(&directory.lock);
 }
 
 void *pirn__directory_enter(uint32_t index)
 {
-    struct directory_entry *entry;
+    struct pirn__directory_entry *entry;
     void *chunk;
 
     if (index >= INDEX_LIMIT)
@@ -169,6 +182,19 @@ void *pirn__directory_enter(uint32_t index)
     if (chunk == NULL)
         pirn__unlock(&entry->lock);
     return chunk;
+}
+
+void *pirn__directory_enter_next(uint32_t *index)
+{
+    uint32_t limit = pirn__directory_limit();
+
+    for (; *index < limit; ++*index) {
+        void *chunk = pirn__directory_enter(*index);
+
+        if (chunk != NULL)
+            return chunk;
+    }
+    return NULL;
 }
 
 void pirn__directory_leave(uint32_t index)

@@ -127,6 +127,33 @@ TEST(directory_take_without_memory_fails_whole)
         pirn__directory_give(taken[i], 1, false);
 }
 
+/* Goal: sorted, free indices are handed out from the lowest on, whatever the
+ * order in which they came back.
+ * Method: take some, give them back in two orders, and take them again. */
+TEST(directory_sorted_hands_out_the_lowest_first)
+{
+    static const int orders[2][4] = {{2, 0, 3, 1}, {1, 3, 0, 2}};
+    uint32_t taken[4];
+    uint32_t generation;
+    uint32_t again;
+
+    for (int order = 0; order < 2; order++) {
+        pirn__directory_sort_free();
+        for (int i = 0; i < 4; i++)
+            REQUIRE(pirn__directory_take(&taken[i], &generation));
+        for (int i = 0; i < 4; i++)
+            pirn__directory_give(taken[orders[order][i]], generation + 1,
+                                 false);
+        pirn__directory_sort_free();
+        for (int i = 0; i < 4; i++) {
+            REQUIRE(pirn__directory_take(&again, &generation));
+            EXPECT_EQ(taken[i], again);
+        }
+        for (int i = 0; i < 4; i++)
+            pirn__directory_give(taken[i], generation + 1, false);
+    }
+}
+
 /* Goal: a child can use the directory although the parent held one of its
  * entries when it forked.
  * Method: fork inside enter; the child enters, takes and leaves by its exit

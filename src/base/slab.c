@@ -396,37 +396,45 @@ struct pirn__cell *pirn__slab_lookup(uint64_t id, pirn__try_ref_fn *try_ref,
 }
 
 /* The next one in the rest of one chunk, from *cursor on. */
-static struct pirn__cell *walk_chunk(struct pirn__slabs *set, uint64_t *cursor,
+/* The first cell of the set at *place or above that grants a reference; *place
+ * is then behind it. */
+static struct pirn__cell *walk_chunk(const struct pirn__slabs *set,
+                                     struct pirn__slab_chunk *chunk,
+                                     uint32_t *place,
                                      pirn__try_ref_fn *try_ref)
 {
-    uint32_t index = (uint32_t)(*cursor >> PIRN__SLAB_PLACE_BITS);
-    uint32_t place = (uint32_t)*cursor & (PIRN__CHUNK_PLACES - 1);
-    struct pirn__slab_chunk *chunk = pirn__directory_enter(index);
+    uint32_t end = chunk->set == set ? pirn__chunk_fresh(chunk) : 0;
     struct pirn__cell *found = NULL;
-    uint32_t end = 0;
 
-    *cursor = (uint64_t)(index + 1) << PIRN__SLAB_PLACE_BITS;
-    if (chunk == NULL)
-        return NULL;
-    if (chunk->set == set)
-        end = pirn__chunk_fresh(chunk);
-    for (; place < end && found == NULL; place++)
-        found = pirn__chunk_ref(chunk, place, 0, try_ref);
-    pirn__directory_leave(index);
-    if (found != NULL)
-        *cursor = ((uint64_t)index << PIRN__SLAB_PLACE_BITS) + place;
+    while (*place < end && found == NULL)
+        found = pirn__chunk_ref(chunk, (*place)++, 0, try_ref);
     return found;
 }
 
 struct pirn__cell *pirn__slabs_walk(struct pirn__slabs *set, uint64_t *cursor,
                                     pirn__try_ref_fn *try_ref)
 {
-    uint64_t end = (uint64_t)pirn__directory_limit() << PIRN__SLAB_PLACE_BITS;
-    struct pirn__cell *cell = NULL;
+    uint32_t first = (uint32_t)(*cursor >> PIRN__SLAB_PLACE_BITS);
+    uint32_t place = (uint32_t)*cursor & (PIRN__CHUNK_PLACES - 1);
+    struct pirn__slab_chunk *chunk;
+    uint32_t index = first;
 
-    while (cell == NULL && *cursor < end)
-        cell = walk_chunk(set, cursor, try_ref);
-    return cell;
+    /* Ends: the index grows, and the directory has an end. */
+    while ((chunk = pirn__directory_enter_next(&index)) != NULL) {
+        struct pirn__cell *found;
+
+        if (index != first)
+            place = 0;
+        found = walk_chunk(set, chunk, &place, try_ref);
+        pirn__directory_leave(index);
+        if (found != NULL) {
+            *cursor = ((uint64_t)index << PIRN__SLAB_PLACE_BITS) + place;
+            return found;
+        }
+        index++;
+    }
+    *cursor = (uint64_t)index << PIRN__SLAB_PLACE_BITS;
+    return NULL;
 }
 
 void pirn__slabs_stats(struct pirn__slabs *set, struct pirn__slab_stats *out)

@@ -254,6 +254,24 @@ static pirn_mpsc_recv_op *recv_op_of(pirn_future *self)
     return PIRN_CONTAINER_OF(self, pirn_mpsc_recv_op, future);
 }
 
+/* One message, where no sender is in line: who comes next finds the place under
+ * the lock.  With some in line, or where a block might have to be given back,
+ * op->n stays 0 and the poll takes it. */
+static void take_locked(pirn_mpsc_recv_op *op)
+{
+    struct pirn__channel *ch = op->channel_;
+
+    /* relaxed: written under the lock. */
+    if (op->limit_ != 1 || ch->unbounded ||
+        pirn__load(&ch->waiting, relaxed) != 0)
+        return;
+    pirn__message_copy(op->messages_, pirn__channel_next(ch), ch->size);
+    /* relaxed, both: only the receiver writes it, and who fills the place comes
+     * after the unlock. */
+    pirn__store(&ch->head, pirn__load(&ch->head, relaxed) + 1, relaxed);
+    op->n = 1;
+}
+
 static bool recv_may_end_locked(pirn_waiter *waiter)
 {
     pirn_mpsc_recv_op *op =
@@ -267,8 +285,10 @@ static bool recv_may_end_locked(pirn_waiter *waiter)
         return true;
     }
     extend_span_locked(ch);
-    if (span_length(ch) > 0)
+    if (span_length(ch) > 0) {
+        take_locked(op);
         return true;
+    }
     op->n = PIRN_ECLOSED;
     return pirn__channel_has_ended_locked(ch) ||
            pirn__channel_wait_on_locked(waiter);

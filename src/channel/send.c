@@ -16,7 +16,7 @@
 #include "task/await.h"
 #include "task/local.h"
 
-static bool has_room_now_locked(struct pirn__channel *ch, uint64_t count)
+static inline bool has_room_now_locked(struct pirn__channel *ch, uint64_t count)
 {
     return ch->tail - ch->head_seen + ch->reserved <= ch->capacity - count;
 }
@@ -35,7 +35,7 @@ bool pirn__channel_has_room_locked(struct pirn__channel *ch, uint64_t count)
     return has_room_now_locked(ch, count) || look_again_locked(ch, count);
 }
 
-static bool may_take_locked(struct pirn__channel *ch, uint64_t count)
+static inline bool may_take_locked(struct pirn__channel *ch, uint64_t count)
 {
     return pirn__waitlist_empty(&ch->senders) &&
            (has_room_now_locked(ch, count) || look_again_locked(ch, count));
@@ -48,6 +48,26 @@ static void wake_receiver(struct pirn__channel *ch)
         pirn__unlock(&ch->lock);
     else
         pirn__channel_settle(ch);
+}
+
+/* The same after a message was put in.  One that waits alone for any is told of
+ * it without more ado: nothing else has become possible. */
+static void tell_receiver(struct pirn__channel *ch)
+{
+    pirn_waiter *first = pirn__waitlist_first(&ch->receivers);
+    pirn_waker waker;
+
+    if (first == NULL) {
+        pirn__unlock(&ch->lock);
+        return;
+    }
+    if (ch->many) {
+        pirn__channel_settle(ch);
+        return;
+    }
+    waker = pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
+    pirn__unlock(&ch->lock);
+    pirn_waker_wake(waker);
 }
 
 /* Unbounded: the last block is full.  Begin the next with `fresh` or with the
@@ -103,7 +123,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message)
         rc = PIRN_ECLOSED;
     } else if (may_take_locked(ch, 1)) {
         pirn__channel_put_locked(ch, message);
-        wake_receiver(ch);
+        tell_receiver(ch);
         return 0;
     }
     pirn__unlock(&ch->lock);

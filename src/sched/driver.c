@@ -22,6 +22,7 @@
 #include "sched/runtime.h"
 
 #include "base/assert.h"
+#include "base/hint.h"
 #include "reactor/reactor.h"
 #include "sched/histogram.h"
 #include "task/task.h"
@@ -31,12 +32,6 @@ bool pirn__runtime_is_mine(const struct pirn_runtime *rt)
     struct pirn__local *local = pirn__local();
 
     return local != NULL && local->driving == &rt->home;
-}
-
-enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt)
-{
-    /* acquire [runtime.phase]: sees what was prepared for the phase. */
-    return (enum pirn__phase)pirn__load(&rt->phase, acquire);
 }
 
 /* Wake-ups. */
@@ -83,21 +78,26 @@ static void submit_here(struct pirn_runtime *rt, struct pirn__task *task,
         pirn__queue_push(&rt->ready, &displaced->cell.link);
 }
 
+PIRN__COLD static void submit_there(struct pirn_runtime *rt,
+                                    struct pirn__task *task)
+{
+    pirn__inbox_push(&rt->inbox, &task->cell.link);
+    /* seq_cst [runtime.sleeping]: after the push, against the driver's
+     * announcement.  A driver that is awake need not be told. */
+    if (pirn__load(&rt->sleeping, seq_cst) == PIRN__DRIVER_ASLEEP)
+        tell_driver(rt);
+}
+
 void pirn__driver_submit(struct pirn__home *home, struct pirn__task *task,
                          enum pirn__origin origin)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
     pirn__histograms_stamp(home, task);
-    if (pirn__runtime_is_mine(rt)) {
+    if (pirn__runtime_is_mine(rt))
         submit_here(rt, task, origin);
-        return;
-    }
-    pirn__inbox_push(&rt->inbox, &task->cell.link);
-    /* seq_cst [runtime.sleeping]: after the push, against the driver's
-     * announcement.  A driver that is awake need not be told. */
-    if (pirn__load(&rt->sleeping, seq_cst) == PIRN__DRIVER_ASLEEP)
-        tell_driver(rt);
+    else
+        submit_there(rt, task);
 }
 
 /* Running. */
@@ -252,6 +252,7 @@ static void fire_timers(struct pirn_runtime *rt)
 size_t pirn__driver_turn(struct pirn_runtime *rt, pirn_deadline wait)
 {
     look_for_events(rt, wait);
+    rt->turn.now_ns = 0;
     fire_timers(rt);
     pirn__queue_splice(&rt->ready, &rt->deferred);
     return run_ready(rt);

@@ -103,11 +103,10 @@ static void tell_of_task(const struct pirn__hooks *hooks,
     pirn__hooks_leave(gate);
 }
 
-void pirn__hooks_task_spawned(const struct pirn__hooks *hooks,
+void pirn__hooks_tell_spawned(const struct pirn__hooks *hooks,
                               struct pirn__task *task)
 {
-    if (hooks->on_task_spawn != NULL)
-        tell_of_task(hooks, hooks->on_task_spawn, task, 0);
+    tell_of_task(hooks, hooks->on_task_spawn, task, 0);
 }
 
 void pirn__hooks_task_ended(struct pirn__home *home, struct pirn__task *task,

@@ -56,8 +56,15 @@ void pirn__hooks_tell(const struct pirn__hooks *hooks, pirn_worker_fn *hook,
                       uint32_t worker);
 
 /* A task was admitted and is not queued yet. */
-void pirn__hooks_task_spawned(const struct pirn__hooks *hooks,
+void pirn__hooks_tell_spawned(const struct pirn__hooks *hooks,
                               struct pirn__task *task);
+
+static inline void pirn__hooks_task_spawned(const struct pirn__hooks *hooks,
+                                            struct pirn__task *task)
+{
+    if (hooks->on_task_spawn != NULL)
+        pirn__hooks_tell_spawned(hooks, task);
+}
 
 /* As home->ended; only if there is such a hook. */
 void pirn__hooks_task_ended(struct pirn__home *home, struct pirn__task *task,

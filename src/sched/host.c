@@ -134,6 +134,7 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
     pirn__parker_reset(parker);
     while (rc == -EINPROGRESS) {
         turn.budget = PIRN__COOP_BUDGET;
+        turn.now_ns = 0;
         if (woken && pirn__poll_outside(future, &cx) == PIRN_READY)
             rc = 0;
         else if (pirn_deadline_expired(deadline))

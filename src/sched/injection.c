@@ -88,8 +88,11 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
         pirn__queue_splice(out, &all);
         return length;
     }
-    for (; taken < limit; taken++)
+    for (; taken < limit; taken++) {
+        if (injection->on_take != NULL)
+            injection->on_take(all.head);
         pirn__queue_push(out, pirn__queue_pop(&all));
+    }
     put_back(injection, &all, length - taken);
     return taken;
 }

@@ -17,6 +17,9 @@
 struct pirn__injection {
     pirn_lock lock;
     struct pirn__queue queue;     /* lock */
+    /* Constant: called with each link that is taken as one of several, before the
+     * next one is looked at; or NULL. */
+    void (*on_take)(pirn_slink *link);
     PIRN_ATOMIC(uint64_t) length; /* written under the lock */
 };
 

@@ -32,6 +32,7 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->index = index;
     worker->turn.home = &rt->home;
     worker->turn.timers = &worker->timers;
+    worker->turn.ledger = &worker->ledger;
     worker->turn.worker_index = index;
     pirn__prng_seed(&worker->prng, rt->seed + index);
     pirn__ring_init(&worker->ring);
@@ -59,46 +60,36 @@ fail_harvest:
     return rc;
 }
 
-/* A worker and its shards of the root group. */
-struct worker_cell {
-    struct pirn__worker worker;
-    struct pirn__group groups[PIRN__WORKER_SHARDS];
-};
-
 static int worker_new(struct pirn__pool *pool, uint32_t index,
                       struct pirn__worker **out)
 {
     const pirn_alloc *alloc = &pool->rt->alloc;
-    struct worker_cell *cell = alloc->take(alloc->ctx, sizeof *cell,
-                                           _Alignof(struct worker_cell));
+    struct pirn__worker *worker = alloc->take(
+        alloc->ctx, sizeof *worker, _Alignof(struct pirn__worker));
     int rc;
 
-    if (cell == NULL)
+    if (worker == NULL)
         return -ENOMEM;
-    rc = worker_init(pool, &cell->worker, index);
+    rc = worker_init(pool, worker, index);
     if (rc < 0) {
-        alloc->give(alloc->ctx, cell, sizeof *cell,
-                    _Alignof(struct worker_cell));
+        alloc->give(alloc->ctx, worker, sizeof *worker,
+                    _Alignof(struct pirn__worker));
         return rc;
     }
-    for (uint32_t i = 0; i < PIRN__WORKER_SHARDS; i++)
-        pirn__group_init(&cell->groups[i], &pool->rt->home);
-    cell->worker.groups = cell->groups;
-    *out = &cell->worker;
+    *out = worker;
     return 0;
 }
 
 static void worker_free(struct pirn__pool *pool, struct pirn__worker *worker)
 {
     const pirn_alloc *alloc = &pool->rt->alloc;
-    struct worker_cell *cell =
-        PIRN_CONTAINER_OF(worker, struct worker_cell, worker);
 
     if (worker->own_fd.v_ >= 0)
         pirn__sys->close(worker->own_fd.v_);
     pirn__histograms_free(worker->histograms, alloc);
     pirn__harvest_deinit(&worker->harvest, alloc);
-    alloc->give(alloc->ctx, cell, sizeof *cell, _Alignof(struct worker_cell));
+    alloc->give(alloc->ctx, worker, sizeof *worker,
+                _Alignof(struct pirn__worker));
 }
 
 static size_t pool_size(uint32_t workers)
@@ -356,8 +347,8 @@ void pirn__pool_wake(struct pirn__home *home)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
 
-    /* relaxed: what has ended has done so under a lock; see drain_pool(). */
-    pirn__add(&rt->nudge, 1, relaxed);
+    /* release [runtime.nudge]: what has ended is counted; see drain_pool(). */
+    pirn__add(&rt->nudge, 1, release);
     pirn__sys->futex_wake(&rt->nudge.v_, INT32_MAX);
 }
 
@@ -393,6 +384,7 @@ int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
     while (rc == -EINPROGRESS) {
         pirn__parker_reset(parker);
         turn.budget = PIRN__COOP_UNLIMITED;
+        turn.now_ns = 0;
         if (pirn__poll_outside(future, &cx) == PIRN_READY)
             rc = 0;
         else if (pirn_deadline_expired(deadline))

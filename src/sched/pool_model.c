@@ -65,6 +65,16 @@ MODEL(pool_task_wakes_a_task, .preemptions = 1, .stale = -1, .spurious = -1,
     end();
 }
 
+/* Goal: the end of the last task is seen by the shutdown that waits for it, or
+ * the worker sees the shutdown and tells it. */
+MODEL(pool_last_end_against_shutdown, .preemptions = 2, .stale = 2,
+      .spurious = -1, .frozen = true)
+{
+    begin(1);
+    pirn_task_unref(spawn(NULL));
+    end();
+}
+
 static void spawn_and_unref(void *arg)
 {
     pirn_future future = {&waker_ops};

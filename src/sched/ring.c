@@ -4,57 +4,10 @@
 
 #include "base/assert.h"
 
-enum { RING_MASK = PIRN__RING_SIZE - 1 };
-
-_Static_assert((PIRN__RING_SIZE & RING_MASK) == 0, "a power of two");
-
-static uint64_t pack(uint32_t steal, uint32_t real)
-{
-    return (uint64_t)steal << 32 | real;
-}
-
-static uint32_t steal_of(uint64_t head)
-{
-    return (uint32_t)(head >> 32);
-}
-
-static uint32_t real_of(uint64_t head)
-{
-    return (uint32_t)head;
-}
-
 void pirn__ring_init(struct pirn__ring *ring)
 {
     pirn__init(&ring->head, 0);
     pirn__init(&ring->tail, 0);
-}
-
-static void put(struct pirn__ring *ring, uint32_t position, pirn_slink *link)
-{
-    pirn_cell_write(&ring->slots[position & RING_MASK], link);
-}
-
-static pirn_slink *get(struct pirn__ring *ring, uint32_t position)
-{
-    return pirn_cell_read(&ring->slots[position & RING_MASK]);
-}
-
-bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
-{
-    /* acquire [ring.head]: a thief that has moved `steal` on is done reading
-     * the slots we are about to use again. */
-    uint64_t head = pirn__load(&ring->head, acquire);
-    /* relaxed: only we write it. */
-    uint32_t tail = pirn__load(&ring->tail, relaxed);
-
-    if (tail - steal_of(head) >= PIRN__RING_SIZE)
-        return false;
-    put(ring, tail, link);
-    /* seq_cst [ring.tail]: publishes the task to thieves, and comes before our
-     * look at who sleeps; a worker that goes to sleep looks here after it has
-     * said so. */
-    pirn__store(&ring->tail, tail + 1, seq_cst);
-    return true;
 }
 
 void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue)
@@ -63,35 +16,12 @@ void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue)
     uint64_t head = pirn__load(&ring->head, acquire);
     /* relaxed: only we write it. */
     uint32_t tail = pirn__load(&ring->tail, relaxed);
-    uint32_t end = steal_of(head) + PIRN__RING_SIZE;
+    uint32_t end = pirn__ring_steal_of(head) + PIRN__RING_SIZE;
 
     for (; tail != end && !pirn__queue_empty(queue); tail++)
-        put(ring, tail, pirn__queue_pop(queue));
+        pirn__ring_put(ring, tail, pirn__queue_pop(queue));
     /* seq_cst [ring.tail]: as in push. */
     pirn__store(&ring->tail, tail, seq_cst);
-}
-
-pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
-{
-    /* relaxed: a guess that the swap below confirms. */
-    uint64_t head = pirn__load(&ring->head, relaxed);
-    /* relaxed: only we write it. */
-    uint32_t tail = pirn__load(&ring->tail, relaxed);
-
-    for (;;) {
-        uint32_t steal = steal_of(head);
-        uint32_t real = real_of(head);
-        uint64_t next;
-
-        if (real == tail)
-            return NULL;
-        /* While a thief copies, only `real` moves. */
-        next = pack(steal == real ? real + 1 : steal, real + 1);
-        /* release [ring.head]: a thief that sees this head sees a tail that is
-         * not older, or it would count tasks that are not there. */
-        if (pirn__cas_weak(&ring->head, &head, next, release, relaxed))
-            return get(ring, real);
-    }
 }
 
 bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
@@ -99,8 +29,8 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
     /* relaxed: only we write it. */
     uint32_t tail = pirn__load(&ring->tail, relaxed);
     uint32_t first = tail - PIRN__RING_SIZE;
-    uint64_t head = pack(first, first);
-    uint64_t next = pack(first + PIRN__RING_SIZE / 2,
+    uint64_t head = pirn__ring_pack(first, first);
+    uint64_t next = pirn__ring_pack(first + PIRN__RING_SIZE / 2,
                          first + PIRN__RING_SIZE / 2);
 
     /* release [ring.head]: as in pop, for the half at once; it fails if a thief
@@ -108,7 +38,7 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
     if (!pirn__cas(&ring->head, &head, next, release, relaxed))
         return false;
     for (uint32_t i = 0; i < PIRN__RING_SIZE / 2; i++)
-        pirn__queue_push(out, get(ring, first + i));
+        pirn__queue_push(out, pirn__ring_get(ring, first + i));
     return true;
 }
 
@@ -120,11 +50,11 @@ static uint32_t claim(struct pirn__ring *ring, uint32_t *first, uint32_t room)
         /* acquire [ring.head]: before the tail, so that the tail is not
          * older. */
         uint64_t head = pirn__load(&ring->head, acquire);
-        uint32_t real = real_of(head);
+        uint32_t real = pirn__ring_real_of(head);
         /* acquire [ring.tail]: sees the tasks that were pushed. */
         uint32_t count = pirn__load(&ring->tail, acquire) - real;
 
-        if (steal_of(head) != real)
+        if (pirn__ring_steal_of(head) != real)
             return 0; /* another thief is copying */
         count = count - count / 2;
         if (count > room)
@@ -133,7 +63,7 @@ static uint32_t claim(struct pirn__ring *ring, uint32_t *first, uint32_t room)
             return 0;
         /* relaxed: the tail has shown the tasks, and what we do with them is
          * published when the claim is released. */
-        if (pirn__cas_weak(&ring->head, &head, pack(real, real + count),
+        if (pirn__cas_weak(&ring->head, &head, pirn__ring_pack(real, real + count),
                            relaxed, relaxed)) {
             *first = real;
             return count;
@@ -149,7 +79,7 @@ static void release_claim(struct pirn__ring *ring)
 
     /* Ends: it fails only when the owner pops in between. */
     for (;;) {
-        uint64_t next = pack(real_of(head), real_of(head));
+        uint64_t next = pirn__ring_pack(pirn__ring_real_of(head), pirn__ring_real_of(head));
 
         /* release [ring.head]: our reads of the slots come before the owner's
          * next use of them. */
@@ -164,7 +94,7 @@ pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into)
     uint32_t tail = pirn__load(&into->tail, relaxed);
     /* acquire [ring.head]: as in push. */
     uint64_t head = pirn__load(&into->head, acquire);
-    uint32_t room = PIRN__RING_SIZE - (tail - steal_of(head));
+    uint32_t room = PIRN__RING_SIZE - (tail - pirn__ring_steal_of(head));
     uint32_t first;
     uint32_t count;
     pirn_slink *link;
@@ -177,8 +107,8 @@ pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into)
     /* The last one is run at once; the others go to our ring. */
     count--;
     for (uint32_t i = 0; i < count; i++)
-        put(into, tail + i, get(ring, first + i));
-    link = get(ring, first + count);
+        pirn__ring_put(into, tail + i, pirn__ring_get(ring, first + i));
+    link = pirn__ring_get(ring, first + count);
     release_claim(ring);
     /* release [ring.tail]: publishes the moved tasks to other thieves. */
     if (count > 0)
@@ -197,7 +127,7 @@ uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out)
     while (taken < PIRN__RING_SIZE &&
            (count = claim(ring, &first, PIRN__RING_SIZE)) > 0) {
         for (uint32_t i = 0; i < count; i++)
-            pirn__queue_push(out, get(ring, first + i));
+            pirn__queue_push(out, pirn__ring_get(ring, first + i));
         release_claim(ring);
         taken += count;
     }
@@ -212,5 +142,5 @@ uint32_t pirn__ring_len(const struct pirn__ring *ring)
     /* seq_cst [ring.tail]: after the caller has said that it sleeps. */
     uint32_t tail = pirn__load(&ring->tail, seq_cst);
 
-    return tail - real_of(head);
+    return tail - pirn__ring_real_of(head);
 }

@@ -37,14 +37,14 @@ void pirn__ring_init(struct pirn__ring *ring);
 
 /* Owner.  False when it is full; move half away with pirn__ring_overflow().
  * The push is seq_cst: after it a look at who sleeps is reliable. */
-bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link);
+static inline bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link);
 
 /* Owner.  Move from the head of `queue` what there is room for, published at once;
  * as seq_cst as a push. */
 void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue);
 
 /* Owner.  The oldest, or NULL. */
-pirn_slink *pirn__ring_pop(struct pirn__ring *ring);
+static inline pirn_slink *pirn__ring_pop(struct pirn__ring *ring);
 
 /* Owner.  Take half out of a full ring, oldest first; false if a thief was
  * faster, so that there is room now. */
@@ -60,5 +60,8 @@ uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out);
 
 /* Any thread.  How many are in, a moment ago; the look is seq_cst. */
 uint32_t pirn__ring_len(const struct pirn__ring *ring);
+
+/* The inline ones. */
+#include "sched/ring_hot.h"
 
 #endif /* PIRN_SCHED_RING_H */

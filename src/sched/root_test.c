@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sched/root_test.c - the root group in its shards. */
+/* src/sched/root_test.c - the root group and its ledgers. */
 #include "engine/pool_fixture.h"
 
 enum { WORKERS = 3 };
@@ -39,20 +39,18 @@ static void count_visit(struct pirn__task *task, void *arg)
     ++*visits;
 }
 
-/* The tasks in all shards of a worker. */
-static uint64_t live_of(const struct pirn__worker *worker)
+/* What probes spawn when they are polled. */
+static enum pirn_poll step_spawn(struct probe *self, pirn_cx *cx)
 {
-    uint64_t live = 0;
-
-    for (int i = 0; i < PIRN__WORKER_SHARDS; i++)
-        live += pirn__group_read(&worker->groups[i]).live;
-    return live;
+    (void)cx;
+    spawn_probe(self->arg, step_ready, NULL, NULL);
+    return PIRN_READY;
 }
 
-/* Goal: a worker's tasks are accounted in its own shards, those from outside in
- * the first; the whole is the sum, and a visit meets each once.
+/* Goal: what a task spawns is accounted in the ledger of its worker, all else in
+ * the group's; the whole is the sum, and a visit meets each once.
  * Method: spawn from every place, read, run all, read again. */
-TEST(root_counts_all_shards)
+TEST(root_counts_all_ledgers)
 {
     struct pirn__group_counts counts;
     size_t visits = 0;
@@ -62,45 +60,22 @@ TEST(root_counts_all_shards)
     spawn_as(&rig, -1, 4);
     for (int i = 0; i < WORKERS; i++)
         spawn_as(&rig, i, 1 + i);
-    EXPECT_EQ(4, pirn__group_read(&rig.rt->group).live);
-    EXPECT_EQ(1, live_of(rig_worker(&rig, 0)));
-    EXPECT_EQ(2, live_of(rig_worker(&rig, 1)));
-    EXPECT_EQ(3, live_of(rig_worker(&rig, 2)));
+    spawn_probe(rig.rt, step_spawn, rig.rt, NULL);
+    EXPECT_EQ(11, pirn__group_read(&rig.rt->group).spawned);
     counts = pirn__root_read(rig.rt);
-    EXPECT_EQ(10, counts.live);
-    EXPECT_EQ(10, counts.spawned);
+    EXPECT_EQ(11, counts.live);
+    EXPECT_EQ(11, counts.spawned);
     pirn__root_visit(rig.rt, count_visit, &visits);
-    EXPECT_EQ(10, visits);
+    EXPECT_EQ(11, visits);
     run_all(&rig);
     counts = pirn__root_read(rig.rt);
     EXPECT_EQ(0, counts.live);
-    EXPECT_EQ(10, counts.spawned);
-    EXPECT_EQ(10, counts.completed);
+    EXPECT_EQ(12, counts.spawned);
+    EXPECT_EQ(12, counts.completed);
+    EXPECT_EQ(11, pirn__group_read(&rig.rt->group).spawned);
     visits = 0;
     pirn__root_visit(rig.rt, count_visit, &visits);
     EXPECT_EQ(0, visits);
-    rig_deinit(&rig);
-}
-
-/* Goal: a worker fills its shards by turns and in runs, so that those who end its
- * older tasks elsewhere do not meet it.
- * Method: more than one run; the last shard is followed by the first. */
-TEST(root_fills_the_shards_of_a_worker_in_runs)
-{
-    enum { RUN = 64 };
-    struct pirn__worker *worker;
-    struct rig rig;
-
-    rig_init(&rig, WORKERS);
-    worker = rig_worker(&rig, 1);
-    spawn_as(&rig, 1, RUN + 3);
-    EXPECT_EQ(RUN, pirn__group_read(&worker->groups[0]).live);
-    EXPECT_EQ(3, pirn__group_read(&worker->groups[1]).live);
-    spawn_as(&rig, 1, RUN * PIRN__WORKER_SHARDS);
-    EXPECT_EQ(2 * RUN, pirn__group_read(&worker->groups[0]).live);
-    EXPECT_EQ(RUN + 3, pirn__group_read(&worker->groups[1]).live);
-    EXPECT_EQ(RUN, pirn__group_read(&worker->groups[2]).live);
-    run_all(&rig);
     rig_deinit(&rig);
 }
 
@@ -111,7 +86,7 @@ TEST(root_closed_admits_nothing)
     struct rig rig;
 
     rig_init(&rig, WORKERS);
-    pirn__root_close(rig.rt);
+    pirn__root_close(rig.rt, PIRN__GROUP_CLOSED);
     for (int i = -1; i < WORKERS; i++) {
         const pirn_spawn_options options = {.runtime = rig.rt};
         struct probe probe = probe_of(step_ready, NULL, NULL);
@@ -126,19 +101,20 @@ TEST(root_closed_admits_nothing)
     rig_deinit(&rig);
 }
 
-/* Goal: without a pool there is one shard.
- * Method: a current-thread runtime. */
+/* Goal: without a pool there is the driver's ledger, for what tasks spawn.
+ * Method: a current-thread runtime; a task that spawns one. */
 TEST(root_of_a_current_thread_runtime)
 {
     pirn_runtime *rt = runtime_new();
     size_t visits = 0;
 
-    EXPECT_PTR_EQ(&rt->group, pirn__root_here(rt));
-    spawn_probe(rt, step_ready, NULL, NULL);
+    EXPECT_PTR_EQ(NULL, pirn__spawner_here(rt, pirn__local()).ledger);
+    spawn_probe(rt, step_spawn, rt, NULL);
     pirn__root_visit(rt, count_visit, &visits);
     EXPECT_EQ(1, visits);
     EXPECT_EQ(1, pirn__root_read(rt).live);
-    EXPECT_EQ(1, turn(rt));
-    EXPECT_EQ(1, pirn__root_read(rt).completed);
+    EXPECT_EQ(2, turn(rt));
+    EXPECT_EQ(2, pirn__root_read(rt).completed);
+    EXPECT_EQ(1, pirn__group_read(&rt->group).spawned);
     runtime_end(rt);
 }

@@ -23,6 +23,13 @@ void pirn__runtime_set_stacks_ops(const struct pirn__stacks_ops *ops)
     stacks_ops = ops;
 }
 
+static pirn__adjust_fn *adjust_fn;
+
+void pirn__runtime_set_adjust(pirn__adjust_fn *fn)
+{
+    adjust_fn = fn;
+}
+
 static uint64_t runtime_now(struct pirn__home *home)
 {
     return pirn__timers_now(home->timers);
@@ -131,12 +138,13 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->seed = options->seed != 0 ? options->seed : pirn__sys->random();
     rt->turn.home = &rt->home;
     rt->turn.timers = &rt->timers;
+    rt->turn.ledger = &rt->ledger;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
     pirn__init(&rt->sleeping, PIRN__DRIVER_ASLEEP);
     pirn__seat_init(&rt->seat);
     pirn__slabs_init(&rt->slabs, &rt->alloc, cells_are_back, &rt->home);
-    pirn__group_init(&rt->group, &rt->home);
+    pirn__group_init(&rt->group, &rt->home, &rt->slabs);
     pirn__timers_init(&rt->timers, &rt->home);
 }
 
@@ -207,6 +215,8 @@ int pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out)
     rc = pirn__options_resolve(options, &resolved, NULL);
     if (rc < 0)
         return rc;
+    if (adjust_fn != NULL)
+        adjust_fn(options, &resolved);
     rc = make_runtime(&resolved, &rt);
     if (rc < 0)
         return rc;

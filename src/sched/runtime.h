@@ -67,7 +67,7 @@ struct pirn_runtime {
 
     struct pirn__seat seat;
     struct pirn__slabs slabs;
-    struct pirn__group group; /* the root: owner of every task without another */
+    struct pirn__group group; /* the root: owner of every task */
     struct pirn__timers timers; /* without a pool */
     struct pirn__pool *pool;    /* constant; NULL: the host drives */
     enum pirn_pool_kind pool_kind; /* constant */
@@ -89,6 +89,7 @@ struct pirn_runtime {
     PIRN_ATOMIC(uint64_t) quarantined;
 
     /* The seat's. */
+    struct pirn__ledger ledger; /* of the root group; without a pool */
     struct pirn__slab_cache cache;
     struct pirn__queue ready;
     struct pirn__queue deferred; /* run again after the next look for events */
@@ -119,7 +120,12 @@ static inline struct pirn_runtime *pirn__runtime_of(struct pirn__home *home)
 /* True if this thread holds the driver's seat of `rt`. */
 bool pirn__runtime_is_mine(const struct pirn_runtime *rt);
 
-enum pirn__phase pirn__runtime_phase(struct pirn_runtime *rt);
+static inline enum pirn__phase
+pirn__runtime_phase(const struct pirn_runtime *rt)
+{
+    /* acquire [runtime.phase]: sees what was prepared for the phase. */
+    return (enum pirn__phase)pirn__load(&rt->phase, acquire);
+}
 
 /* driver.c: with the seat held, look for events, waiting for them until `wait`
  * when nothing is ready, then run up to one interval's worth of tasks.  Returns
@@ -146,9 +152,9 @@ void pirn__host_drive_or_park(struct pirn__home *home,
                               struct pirn__parker *parker,
                               pirn_deadline deadline);
 
-/* root.c: the root group, all shards of it; the shard for a spawn here. */
-struct pirn__group *pirn__root_here(struct pirn_runtime *rt);
-void pirn__root_close(struct pirn_runtime *rt);
+/* root.c: the root group and all its ledgers.  Close the gate, or say that it is
+ * closed by force; visit next. */
+void pirn__root_close(struct pirn_runtime *rt, enum pirn__group_gate gate);
 void pirn__root_visit(struct pirn_runtime *rt,
                       void (*fn)(struct pirn__task *task, void *arg),
                       void *arg);
@@ -178,6 +184,11 @@ struct pirn__stacks_ops {
     void (*info)(struct pirn_runtime *rt, pirn_runtime_info *out);
 };
 void pirn__runtime_set_stacks_ops(const struct pirn__stacks_ops *ops);
+/* What the simulated world does to the options of each runtime that is made;
+ * NULL: nothing.  `given` may be NULL.  No runtime is made meanwhile. */
+typedef void pirn__adjust_fn(const pirn_runtime_options *given,
+                             struct pirn__options *options);
+void pirn__runtime_set_adjust(pirn__adjust_fn *fn);
 /* Tell it of the end; nothing without fibers. */
 void pirn__runtime_end_stacks(struct pirn_runtime *rt);
 

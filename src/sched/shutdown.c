@@ -74,7 +74,7 @@ static void cancel_task(struct pirn__task *task, void *arg)
 
 static void close_and_cancel(struct pirn_runtime *rt)
 {
-    pirn__root_close(rt);
+    pirn__root_close(rt, PIRN__GROUP_CLOSED);
     close_participants(rt);
     pirn__root_visit(rt, cancel_task, NULL);
     rt->home.ops->wake(&rt->home);
@@ -174,6 +174,7 @@ static void abort_task(struct pirn__task *task, void *arg)
 static void abort_rest(struct pirn_runtime *rt)
 {
     set_phase(rt, PIRN__PHASE_ABORTING);
+    pirn__root_close(rt, PIRN__GROUP_FORCED);
     pirn__root_visit(rt, abort_task, NULL);
     /* Ends: every member is queued, or its spawner is about to queue it, and a
      * popped one only gets dropped. */
@@ -377,9 +378,9 @@ static bool drain_pool(struct pirn_runtime *rt, pirn_deadline deadline)
     if (deadline.ns == 0)
         deadline = after_grace();
     for (;;) {
-        /* relaxed: the looks below are under locks, as is the end of what they
-         * find alive; so its nudge comes after this, and ends the wait. */
-        uint32_t nudge = pirn__load(&rt->nudge, relaxed);
+        /* acquire [runtime.nudge]: whoever has nudged has ended what it is about;
+         * a nudge that comes after this ends the wait. */
+        uint32_t nudge = pirn__load(&rt->nudge, acquire);
 
         if (is_drained(rt))
             return true;
@@ -427,6 +428,7 @@ static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
     /* They may be polled this very moment, so only their names are noted. */
     note_names(rt, report);
     set_phase(rt, PIRN__PHASE_ABORTING);
+    pirn__root_close(rt, PIRN__GROUP_FORCED);
     pirn__root_visit(rt, abort_task, NULL);
     pirn__pool_stop(rt->pool);
     (void)pirn__pool_wait_stopped(rt->pool, grace);

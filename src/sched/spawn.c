@@ -17,16 +17,6 @@ int pirn__spawn_check(struct pirn__home *home)
     return home->fork_generation == pirn__fork_generation() ? 0 : PIRN_EFORKED;
 }
 
-/* The cell cache that this thread may use, or NULL. */
-static struct pirn__slab_cache *cache_here(struct pirn_runtime *rt)
-{
-    struct pirn__local *local = pirn__local();
-
-    if (local == NULL || local->driving != &rt->home)
-        return NULL;
-    return local->worker != NULL ? &local->worker->cache : &rt->cache;
-}
-
 static bool is_priority(enum pirn_priority priority)
 {
     return (unsigned)priority <= PIRN_PRIORITY_LOW;
@@ -49,11 +39,12 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_task **out)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
+    struct pirn__spawner here = pirn__spawner_here(rt, pirn__local());
     struct pirn__task_plan plan = {
         .ops = ops,
         .home = home,
         .slabs = &rt->slabs,
-        .cache = cache_here(rt),
+        .cache = here.cache,
         .future = future,
         .size = size,
         .options = options,
@@ -77,7 +68,7 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     if (task == NULL)
         return pirn__runtime_phase(rt) == PIRN__PHASE_OPEN ? -ENOMEM
                                                             : PIRN_ESHUTDOWN;
-    rc = pirn__group_admit(pirn__root_here(rt), task, &plan);
+    rc = pirn__group_admit(&rt->group, here.ledger, task, &plan);
     if (rc < 0) {
         pirn__task_discard_new(task, &plan);
         return rc;
@@ -103,7 +94,9 @@ int pirn_spawn_at(pirn_future *future, size_t size,
         return -EINVAL;
     if (size < sizeof *future || size > SPAWN_SIZE_MAX)
         return -EINVAL;
-    home = pirn__home_for(options);
+    home = options != NULL && options->runtime != NULL
+               ? pirn__home_of(options->runtime)
+               : pirn__local_home();
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;

@@ -19,6 +19,7 @@
  * does not move.
  */
 #include "base/assert.h"
+#include "base/prefetch.h"
 #include "sched/pinned.h"
 #include "sched/worker.h"
 #include "task/task.h"
@@ -27,7 +28,40 @@ enum {
     STEALABLE_LIFO_RUNS = 3,
     STEALABLE_BATCH = 64,
     STEALABLE_INBOX_INTERVAL = 31, /* runs between two looks at the inbox */
+    STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
+    STEALABLE_PREFETCH_SIZE = 128, /* of each */
 };
+
+/* What was spilled long ago is in no near cache, and in a chain each is waited for
+ * before the next is known.  So while they are at hand, each learns of one that
+ * stands some way behind it. */
+static void tell_ahead(const struct pirn__queue *spilled)
+{
+    pirn_slink *ahead = spilled->head;
+
+    for (int i = 0; i < STEALABLE_AHEAD && ahead != NULL; i++)
+        ahead = ahead->next_;
+    for (pirn_slink *link = spilled->head; link != NULL; link = link->next_) {
+        pirn__task_of_link(link)->ahead =
+            ahead == NULL ? NULL : pirn__task_of_link(ahead);
+        if (ahead != NULL)
+            ahead = ahead->next_;
+    }
+}
+
+/* The task that it was told of may be gone meanwhile: thieves take too. */
+static void prefetch_ahead(pirn_slink *link)
+{
+    pirn__prefetch(pirn__task_of_link(link)->ahead, STEALABLE_PREFETCH_SIZE);
+}
+
+static void spill(struct pirn__worker *worker, struct pirn__queue *spilled,
+                  uint64_t count)
+{
+    pirn__count(&worker->counters.overflows);
+    tell_ahead(spilled);
+    pirn__injection_push_all(&worker->spill, spilled, count);
+}
 
 /* The ring, or when it is full half of it and the task to the spill. */
 static void push_ring(struct pirn__worker *worker, pirn_slink *link)
@@ -41,9 +75,8 @@ static void push_ring(struct pirn__worker *worker, pirn_slink *link)
      * may have been preempted. */
     if (pirn__ring_overflow(&worker->ring, &half))
         count += PIRN__RING_SIZE / 2;
-    pirn__count(&worker->counters.overflows);
     pirn__queue_push(&half, link);
-    pirn__injection_push_all(&worker->spill, &half, count);
+    spill(worker, &half, count);
 }
 
 /* A batch to the ring, and what has no room there to the spill. */
@@ -54,10 +87,8 @@ static void push_ring_all(struct pirn__worker *worker, struct pirn__queue *batch
     pirn__ring_push_all(&worker->ring, batch);
     for (pirn_slink *link = batch->head; link != NULL; link = link->next_)
         count++;
-    if (count == 0)
-        return;
-    pirn__count(&worker->counters.overflows);
-    pirn__injection_push_all(&worker->spill, batch, count);
+    if (count > 0)
+        spill(worker, batch, count);
 }
 
 /* Swap the slot's content; NULL empties it. */
@@ -164,12 +195,14 @@ static pirn_slink *pop_overdue(struct pirn__worker *worker)
     return open_inbox(worker, worker);
 }
 
-/* The ring and the pinned tasks, turn about, so that neither waits for the
- * other. */
+/* The ring and the pinned tasks, if it may have such, turn about, so that neither
+ * waits for the other. */
 static pirn_slink *pop_in_turn(struct pirn__worker *worker)
 {
     pirn_slink *link = NULL;
 
+    if (!worker->keeps_thread)
+        return pirn__ring_pop(&worker->ring);
     worker->pinned_first = !worker->pinned_first;
     if (worker->pinned_first)
         link = pirn__pinned_pop(worker);
@@ -346,7 +379,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
 
 static int stealable_prepare(struct pirn__worker *worker)
 {
-    (void)worker;
+    worker->spill.on_take = prefetch_ahead;
     return 0;
 }
 

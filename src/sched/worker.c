@@ -26,14 +26,6 @@
 #include "sys/sys.h"
 #include "task/task.h"
 
-struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool)
-{
-    struct pirn__local *local = pirn__local();
-    struct pirn__worker *worker = local == NULL ? NULL : local->worker;
-
-    return worker != NULL && worker->pool == pool ? worker : NULL;
-}
-
 /* The wake that was claimed. */
 static void send_wake(struct pirn__pool *pool)
 {
@@ -175,8 +167,10 @@ int pirn__worker_hand_off(struct pirn__local *local)
     local->lone = (struct pirn__turn){.home = home,
                                       .timers = home->timers,
                                       .task = task,
+                                      .own_waker = worker->turn.own_waker,
                                       .worker_index = worker->index,
-                                      .budget = worker->turn.budget};
+                                      .budget = worker->turn.budget,
+                                      .loan = worker->turn.loan};
     worker->turn.task = NULL;
     local->turn = &local->lone;
     local->worker = NULL;
@@ -242,6 +236,7 @@ static void look_for_events(struct pirn__worker *worker)
                                     PIRN_EXPIRED);
         take_wake(worker);
     }
+    worker->turn.now_ns = 0;
     fire_timers(worker);
     release_deferred(worker);
     share_batch(worker);
@@ -264,15 +259,21 @@ static void stop_search(struct pirn__worker *worker)
         pirn__pool_wake_one(worker->pool);
 }
 
-/* Something to run was found: now the monitor has somebody to
- * watch. */
-static void found_work(struct pirn__worker *worker)
+/* Something to run was found after a search or a sleep: now the monitor has
+ * somebody to watch. */
+static void leave_rest(struct pirn__worker *worker)
 {
     if (worker->rested)
         pirn__monitor_arm(worker->pool);
     worker->rested = false;
     pirn__nap_forget_wake(worker);
     stop_search(worker);
+}
+
+static void found_work(struct pirn__worker *worker)
+{
+    if (worker->rested || worker->hunting || worker->searching)
+        leave_rest(worker);
 }
 
 static struct pirn__task *next_own(struct pirn__worker *worker)
@@ -399,6 +400,7 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     else if (nap_ns == 0 || !pirn__nap_try(worker, searching, nap_ns))
         sleep_in_set(worker, searching);
     take_wake(worker);
+    worker->turn.now_ns = 0;
     set_state(worker, PIRN__WORKER_RUNNING);
     tell_hook(worker, pool->rt->hooks.on_unpark);
     share_batch(worker);

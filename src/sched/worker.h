@@ -18,16 +18,14 @@
 #include "sched/inbox.h"
 #include "sched/injection.h"
 #include "sched/ring.h"
+#include "sched/runtime.h"
 #include "sched/taskpool.h"
 #include "task/group.h"
 #include "task/local.h"
 #include "time/timers.h"
 
-struct pirn_runtime;
 struct pirn__histograms;
 struct pirn__pool;
-
-enum { PIRN__WORKER_SHARDS = 8 }; /* of the root group, for each worker */
 
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
@@ -52,11 +50,11 @@ struct pirn__worker_counters {
 struct pirn__worker {
     struct pirn__pool *pool; /* constant */
     uint32_t index;          /* constant */
-    struct pirn__group *groups; /* constant: its shards of the root group */
     struct pirn__histograms *histograms; /* constant; NULL: does not measure */
 
     /* Owner. */
     struct pirn__turn turn;
+    struct pirn__ledger ledger; /* of the root group */
     struct pirn__slab_cache cache;
     struct pirn__harvest harvest;
     struct pirn__queue pinned_ready; /* taken from `pinned` */
@@ -64,7 +62,6 @@ struct pirn__worker {
     uint64_t hunt_ns;    /* see nap.h: when it stole last, or was woken */
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
-    uint32_t admitted;   /* tasks, to its shards of the root group */
     uint32_t lifo_runs;
     uint32_t tick;
     uint32_t until_shared; /* ticks until it looks at the shared queue */
@@ -127,7 +124,14 @@ static inline void pirn__count(pirn__counter *counter)
 }
 
 /* The worker that this thread runs, if it is one of `pool`, else NULL. */
-struct pirn__worker *pirn__worker_here(const struct pirn__pool *pool);
+static inline struct pirn__worker *
+pirn__worker_here(const struct pirn__pool *pool)
+{
+    struct pirn__local *local = pirn__local();
+    struct pirn__worker *worker = local == NULL ? NULL : local->worker;
+
+    return worker != NULL && worker->pool == pool ? worker : NULL;
+}
 
 /* worker.c: run a core on this thread until the pool stops. */
 void pirn__worker_run(struct pirn__worker *worker);
@@ -185,5 +189,32 @@ void pirn__worker_earlier(struct pirn__timers *timers);
 /* worker.c: run what this worker's queues hold, by the hand of another thread
  * or its own, when nothing is polled any more. */
 void pirn__worker_drain(struct pirn__worker *worker);
+
+/* What a spawn uses that a thread has for itself. */
+struct pirn__spawner {
+    struct pirn__slab_cache *cache;
+    struct pirn__ledger *ledger; /* of the root group */
+};
+
+/* Those of the thread whose record `local` is; NULL both where it does not drive
+ * `rt`.  The ledger only in the poll of a task that has not ended yet: between
+ * two, what is spawned is counted under the lock. */
+static inline struct pirn__spawner
+pirn__spawner_here(struct pirn_runtime *rt, const struct pirn__local *local)
+{
+    struct pirn__spawner here = {0};
+    const struct pirn__turn *turn = &rt->turn;
+
+    if (local == NULL || local->driving != &rt->home)
+        return here;
+    here.cache = &rt->cache;
+    if (local->worker != NULL) {
+        turn = &local->worker->turn;
+        here.cache = &local->worker->cache;
+    }
+    if (turn->task != NULL && turn->task->group != NULL)
+        here.ledger = turn->ledger;
+    return here;
+}
 
 #endif /* PIRN_SCHED_WORKER_H */
