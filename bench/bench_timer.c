@@ -12,6 +12,8 @@
  */
 #include "sample.h"
 
+#include "countdown.h"
+
 #include <pirn/pirn.h>
 
 #include <errno.h>
@@ -114,6 +116,17 @@ static const pirn_future_ops churn_ops = {
     .drop = churn_drop,
 };
 
+static struct countdown churned;
+
+static int churn_fiber(void *arg)
+{
+    struct churn *churn = arg;
+
+    sample_require(pirn_await(&churn->future, PIRN_NEVER), "pirn_await");
+    countdown_hit(&churned);
+    return 0;
+}
+
 static void measure(pirn_runtime *rt, const char *name, size_t count,
                     bool in_order, uint64_t rounds)
 {
@@ -134,7 +147,9 @@ static void measure(pirn_runtime *rt, const char *name, size_t count,
             .rounds = rounds / BURST * BURST,
         };
 
-        sample_require(pirn_block_on(rt, &churn.future, PIRN_NEVER),
+        countdown_init(&churned, 1);
+        sample_require(pirn_go(churn_fiber, &churn), "pirn_go");
+        sample_require(pirn_block_on(rt, &churned.future, PIRN_NEVER),
                        "pirn_block_on");
         sample_print(name, "ns",
                      (double)churn.spent_ns / (double)(rounds / BURST * BURST));
@@ -167,10 +182,12 @@ int main(int argc, char **argv)
 
     sample_choose(argc, argv);
     sample_require(pirn_runtime_new(NULL, &rt), "pirn_runtime_new");
+    pirn_runtime_enter(rt);
     if (sample_has_flag(argc, argv, "--growth"))
         measure_growth(rt, rounds);
     else
         measure_timers(rt, rounds);
+    pirn_runtime_enter(NULL);
     pirn_runtime_unref(rt);
     return 0;
 }

@@ -28,7 +28,7 @@ static void *place_of(const pirn_chunks_stream *chunks, size_t index)
 static void stop_clock(pirn_chunks_stream *chunks)
 {
     if (chunks->has_clock_)
-        pirn__timer_end(&chunks->clock_, PIRN__TIMER_ENDED);
+        pirn__timer_drop(&chunks->clock_);
     chunks->has_clock_ = false;
 }
 
@@ -66,6 +66,7 @@ static bool is_late(pirn_chunks_stream *chunks, pirn_cx *cx)
     }
     switch (pirn__timer_state(&chunks->clock_)) {
     case PIRN__TIMER_IDLE:
+    case PIRN__TIMER_MOVING:
     case PIRN__TIMER_ARMED:
         break;
     case PIRN__TIMER_FIRED:

@@ -6,9 +6,9 @@
 
 static int discarded;
 
-static void count_discard(void *message, void *ctx)
+static void count_discard(void *arg, void *message)
 {
-    (void)ctx;
+    (void)arg;
     discarded += *(int *)message;
 }
 
@@ -172,5 +172,30 @@ TEST(receiver_of_a_watch_gives_what_is_new)
     EXPECT_EQ(WAITS, ask(&p, &stream.stream, &item));
     pirn_watch_sender_unref(sender);
     EXPECT_EQ(0, ask(&p, &stream.stream, &item));
+    drop_stream(&p, &stream.stream);
+}
+
+/* Goal: a message costs one unit of budget, and without any stays in the channel.
+ */
+TEST(receiver_spends_budget)
+{
+    const pirn_channel_options options = options_of(NULL);
+    struct pirn__turn turn = {.budget = 0};
+    pirn_mpsc_sender *sender;
+    pirn_mpsc_receiver *receiver;
+    pirn_channel_stream stream;
+    poller p = {.turn = &turn};
+    int item = 0;
+
+    EXPECT_EQ(0, pirn_mpsc_new(&options, &sender, &receiver));
+    pirn_mpsc_stream_init(&stream, receiver);
+    EXPECT_EQ(0, pirn_mpsc_try_send(sender, &(int){7}));
+    EXPECT_EQ(WAITS, ask(&p, &stream.stream, &item));
+    EXPECT_EQ(1, pirn_mpsc_sender_info(sender).length);
+    turn.budget = 1;
+    EXPECT_EQ(1, ask(&p, &stream.stream, &item));
+    EXPECT_EQ(7, item);
+    EXPECT_EQ(0, turn.budget);
+    pirn_mpsc_sender_unref(sender);
     drop_stream(&p, &stream.stream);
 }

@@ -15,25 +15,28 @@ static enum pirn_poll sleep_end(pirn_sleep_op *op, enum pirn__timer_state how)
     return PIRN_READY;
 }
 
-static enum pirn_poll arm(pirn_sleep_op *op, pirn_cx *cx)
+static enum pirn_poll poll_alone(pirn_sleep_op *op, pirn_cx *cx)
 {
-    struct pirn__home *home = pirn__cx_home(cx);
-
-    if (home == NULL)
-        return sleep_end(op, PIRN__TIMER_ENDED_NORUNTIME);
-    if (pirn__timer_arm(&op->timer_, pirn__cx_timers(cx), cx) < 0)
-        return sleep_end(op, PIRN__TIMER_ENDED_SHUTDOWN);
-    return PIRN_PENDING;
-}
-
-static enum pirn_poll first_poll(pirn_sleep_op *op, pirn_cx *cx)
-{
-    /* To wait costs nothing: the clock of a task that has used its budget up
-     * runs all the same. */
     if (!pirn_deadline_expired(pirn__timer_deadline(&op->timer_)))
-        return arm(op, cx);
+        return sleep_end(op, PIRN__TIMER_ENDED_NORUNTIME);
     return pirn_coop_spend(cx) ? sleep_end(op, PIRN__TIMER_ENDED)
                                : PIRN_PENDING;
+}
+
+/* A sleep that is not over.  To wait costs nothing: the clock of a task that has
+ * used its budget up runs all the same. */
+static enum pirn_poll wait_on(pirn_sleep_op *op, pirn_cx *cx)
+{
+    int rc;
+
+    if (pirn__cx_home(cx) == NULL)
+        return poll_alone(op, cx);
+    rc = pirn__timer_start(&op->timer_, pirn__cx_timers(cx), cx);
+    if (rc < 0)
+        return sleep_end(op, PIRN__TIMER_ENDED_SHUTDOWN);
+    if (rc > 0 && pirn_coop_spend(cx))
+        return sleep_end(op, PIRN__TIMER_ENDED);
+    return PIRN_PENDING;
 }
 
 static enum pirn_poll sleep_poll(pirn_future *self, pirn_cx *cx)
@@ -42,9 +45,9 @@ static enum pirn_poll sleep_poll(pirn_future *self, pirn_cx *cx)
 
     switch (pirn__timer_state(&op->timer_)) {
     case PIRN__TIMER_IDLE:
-        return first_poll(op, cx);
+    case PIRN__TIMER_MOVING:
     case PIRN__TIMER_ARMED:
-        return arm(op, cx);
+        return wait_on(op, cx);
     case PIRN__TIMER_CANCELLED:
         return sleep_end(op, PIRN__TIMER_ENDED_CANCELLED);
     case PIRN__TIMER_DEAD:
@@ -61,8 +64,7 @@ static enum pirn_poll sleep_poll(pirn_future *self, pirn_cx *cx)
 
 static void sleep_drop(pirn_future *self)
 {
-    pirn__timer_end(&PIRN_CONTAINER_OF(self, pirn_sleep_op, future)->timer_,
-                    PIRN__TIMER_ENDED);
+    pirn__timer_drop(&PIRN_CONTAINER_OF(self, pirn_sleep_op, future)->timer_);
 }
 
 static void sleep_describe(const pirn_future *self, pirn_text *out)

@@ -54,6 +54,51 @@ TEST(sleep_until_the_past_is_ready_at_once)
     test_home_finish(&home);
 }
 
+/* Goal: a time that has passed is no error of a runtime that has ended.
+ * Method: poll such a sleep on a dead wheel. */
+TEST(sleep_until_the_past_is_ready_on_a_dead_runtime)
+{
+    struct test_home home;
+    struct bell bell = {0};
+    pirn_sleep_op op;
+
+    test_home_begin(&home);
+    pirn__timers_shutdown(&home.timers);
+    pirn_sleep_init(&op, in_ms(&home, 0));
+    EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
+    EXPECT_EQ(0, pirn_sleep_rc(&op));
+    test_home_finish(&home);
+}
+
+/* Goal: a task that has held its worker for long is told of a time that came
+ * meanwhile by the wheel; one that has not, at once.
+ * Method: a clock that runs, and a turn that looked at it a second ago, or not
+ * yet. */
+TEST(sleep_over_in_a_long_turn_ends_in_the_next)
+{
+    struct test_home home;
+    struct bell bell = {0};
+    pirn_sleep_op op;
+    pirn_deadline past;
+
+    test_home_begin(&home);
+    pirn__timers_resume(&home.timers);
+    past = (pirn_deadline){pirn__timers_now(&home.timers) - MS};
+    home.turn.now_ns = past.ns - 1000 * MS;
+    pirn_sleep_init(&op, past);
+    EXPECT_EQ(PIRN_PENDING, poll_in(&home, &op.future, &bell));
+    EXPECT_EQ(1, pirn__timers_fire(&home.timers, SIZE_MAX));
+    EXPECT_EQ(1, rings(&bell));
+    EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
+
+    home.turn.now_ns = 0;
+    pirn_sleep_init(&op, past);
+    EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
+    EXPECT(home.turn.now_ns > past.ns);
+    EXPECT_EQ(0, wakers(&bell));
+    test_home_finish(&home);
+}
+
 /* Goal: where nobody keeps the time a sleep says so instead of sleeping on.
  * Method: poll without a runtime, and on one that has ended before and during
  * the sleep. */
@@ -174,7 +219,8 @@ TEST(sleep_without_coop_budget_lets_others_run_first)
     EXPECT_EQ(1, rings(&bell));
     home.turn.budget = 1;
     EXPECT_EQ(PIRN_READY, poll_in(&home, &op.future, &bell));
-    EXPECT_EQ(0, home.turn.budget);
+    /* The turn that it let go by was the price. */
+    EXPECT_EQ(1, home.turn.budget);
     test_home_finish(&home);
 }
 

@@ -10,11 +10,16 @@
 
 static enum pirn_poll timeout_end(pirn_timeout_op *op, int rc)
 {
-    pirn__timer_end(&op->timer_, PIRN__TIMER_ENDED);
+    pirn__timer_drop(&op->timer_);
     if (rc < 0)
         pirn_future_drop(op->inner_);
     op->rc = rc;
     return PIRN_READY;
+}
+
+static bool has_passed(const pirn_timeout_op *op)
+{
+    return pirn_deadline_expired((pirn_deadline){op->timer_.when_ns_});
 }
 
 /* The inner future has to wait: see to the clock.  No coop unit is spent, so
@@ -26,11 +31,11 @@ static enum pirn_poll wait_for_clock(pirn_timeout_op *op, pirn_cx *cx)
 
     if (op->timer_.when_ns_ == UINT64_MAX)
         return PIRN_PENDING;
-    if (pirn_deadline_expired((pirn_deadline){op->timer_.when_ns_}))
-        return timeout_end(op, -ETIMEDOUT);
     if (home == NULL)
-        return timeout_end(op, PIRN_ENORUNTIME);
-    rc = pirn__timer_arm(&op->timer_, pirn__cx_timers(cx), cx);
+        return timeout_end(op, has_passed(op) ? -ETIMEDOUT : PIRN_ENORUNTIME);
+    rc = pirn__timer_start(&op->timer_, pirn__cx_timers(cx), cx);
+    if (rc > 0)
+        return timeout_end(op, -ETIMEDOUT);
     return rc < 0 ? timeout_end(op, rc) : PIRN_PENDING;
 }
 
@@ -51,7 +56,7 @@ static void timeout_drop(pirn_future *self)
 {
     pirn_timeout_op *op = PIRN_CONTAINER_OF(self, pirn_timeout_op, future);
 
-    pirn__timer_end(&op->timer_, PIRN__TIMER_ENDED);
+    pirn__timer_drop(&op->timer_);
     pirn_future_drop(op->inner_);
 }
 

@@ -42,6 +42,33 @@ uint64_t pirn__timers_now(struct pirn__timers *timers)
     return pirn__sys->clock_ns() + pirn__load(&timers->offset_ns, relaxed);
 }
 
+/* A task that holds its worker for longer than this may be told a turn later
+ * that its time has come. */
+enum { TURN_NS = 10000000 };
+
+static __attribute__((noinline)) bool
+look_at_clock(struct pirn__timers *timers, struct pirn__turn *turn,
+              uint64_t when_ns)
+{
+    if (when_ns <= turn->now_ns)
+        return true;
+    if (when_ns == UINT64_MAX)
+        return false;
+    turn->now_ns = pirn__timers_now(timers);
+    return when_ns <= turn->now_ns;
+}
+
+/* True if the time has come, by the clock as this turn has seen it: it is read at
+ * most once a turn for times that are far ahead. */
+static inline bool has_come(struct pirn__timers *timers,
+                            struct pirn__turn *turn, uint64_t when_ns)
+{
+    if (turn->now_ns != 0 && when_ns > turn->now_ns + TURN_NS &&
+        !pirn__timers_are_paused(timers))
+        return false;
+    return look_at_clock(timers, turn, when_ns);
+}
+
 bool pirn__timers_are_paused(struct pirn__timers *timers)
 {
     /* relaxed: asked under the lock, or before a sleep that the end of a pause
@@ -87,11 +114,11 @@ static void tell_owner(struct pirn__timers *timers)
         timers->home->ops->wake(timers->home);
 }
 
-static pirn_waker take_waker(pirn_timer *timer)
+static void take_waker(pirn_timer *timer, pirn_waker *waker)
 {
-    pirn_waker waker = pirn_waker_take(&timer->waker_);
-
-    return (timer->flags_ & TIMER_BORROWED) != 0 ? (pirn_waker){0} : waker;
+    if ((timer->flags_ & TIMER_BORROWED) == 0)
+        *waker = timer->waker_;
+    timer->waker_ = (pirn_waker){0};
 }
 
 /* The waker of an entry whose wait is over, to be woken after unlock. */
@@ -113,6 +140,16 @@ enum pirn__timer_state pirn__timer_state(const pirn_timer *timer)
 {
     /* acquire [timer.state]: pairs with set_state(). */
     return (enum pirn__timer_state)pirn__load(&timer->state_, acquire);
+}
+
+/* Under the entry's lock.  Of an owner that arms and others that reset or cancel,
+ * one gets an IDLE entry. */
+static bool leave_idle(pirn_timer *timer, enum pirn__timer_state state)
+{
+    if (pirn__timer_state(timer) != PIRN__TIMER_IDLE)
+        return false;
+    set_state(timer, state);
+    return true;
 }
 
 static bool has_ended(const pirn_timer *timer)
@@ -138,16 +175,15 @@ pirn_deadline pirn__timer_deadline(pirn_timer *timer)
 
 static struct pirn__timers *owner_of(const pirn_timer *timer)
 {
-    /* relaxed: who did not arm the entry itself has held its lock since, or was
-     * handed the entry by who did. */
+    /* relaxed: who did not arm the entry itself has seen that it is armed, or
+     * was handed the entry by who did. */
     return pirn__load(&timer->owner_, relaxed);
 }
 
 /* Enter the wheel, or, for PIRN_NEVER, the list beside it.  True if the owner
  * must be told. */
-static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
+static bool place_locked(struct pirn__timers *timers, pirn_timer *timer)
 {
-    set_state(timer, PIRN__TIMER_ARMED);
     if (timer->when_ns_ == UINT64_MAX) {
         pirn__list_push_tail(&timers->endless, &timer->link_);
         return false;
@@ -157,6 +193,12 @@ static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
     if (timer->when_ns_ >= pirn__load(&timers->next, relaxed))
         return false;
     return publish_next_locked(timers);
+}
+
+static bool enter_locked(struct pirn__timers *timers, pirn_timer *timer)
+{
+    set_state(timer, PIRN__TIMER_ARMED);
+    return place_locked(timers, timer);
 }
 
 /* Out of the wheel, or the list, if it is in. */
@@ -181,20 +223,36 @@ static int join_locked(struct pirn__timers *timers, pirn_timer *timer)
     return 0;
 }
 
-/* Under the entry's lock.  *waker, if the entry takes it, is empty then. */
-static int first_arm(pirn_timer *timer, struct pirn__timers *timers,
-                     pirn_waker *waker, bool *earlier)
-{
-    int rc;
+/* What arming an entry came to. */
+enum armed {
+    ARMED_DEAD,    /* not: the wheel takes none any more */
+    ARMED_NOT,     /* not: it was cancelled */
+    ARMED_WAITS,   /* it has the waker */
+    ARMED_EARLIER, /* the same, and the owner must be told */
+    ARMED_DUE,     /* FIRED */
+};
 
-    pirn__lock(&timers->lock);
-    rc = join_locked(timers, timer);
-    if (rc == 0) {
-        timer->waker_ = pirn_waker_take(waker);
-        *earlier = enter_locked(timers, timer);
+/* An entry that has no wheel yet; `cx` unless it is to wait in any case. */
+static inline enum armed arm_locked(pirn_timer *timer,
+                                    struct pirn__timers *timers,
+                                    const pirn_waker *waker, const pirn_cx *cx)
+{
+    if (timers->dead)
+        return ARMED_DEAD;
+    /* relaxed: see owner_of(). */
+    pirn__store(&timer->owner_, timers, relaxed);
+    if (!leave_idle(timer, PIRN__TIMER_ARMED)) {
+        /* relaxed: the others do not look while it is not armed. */
+        pirn__store(&timer->owner_, NULL, relaxed);
+        return ARMED_NOT;
     }
-    pirn__unlock(&timers->lock);
-    return rc;
+    timers->users++;
+    if (cx != NULL && has_come(timers, cx->turn_, timer->when_ns_)) {
+        set_state(timer, PIRN__TIMER_FIRED);
+        return ARMED_DUE;
+    }
+    timer->waker_ = *waker;
+    return place_locked(timers, timer) ? ARMED_EARLIER : ARMED_WAITS;
 }
 
 /* Keep waiting; a wait that is over already wakes the poller, which may not be
@@ -219,30 +277,65 @@ static void renew(pirn_timer *timer, struct pirn__timers *timers,
         pirn_waker_wake_by_ref(cx->waker);
 }
 
+/* What is over is over, also on a wheel that takes none any more. */
+static bool is_over(pirn_timer *timer, struct pirn__timers *timers,
+                    const pirn_cx *due)
+{
+    return due != NULL &&
+           has_come(timers, due->turn_, pirn__timer_deadline(timer).ns);
+}
+
+/* After a first try that did not simply end with the entry in its wheel. */
+static __attribute__((noinline)) int
+finish_arming(pirn_timer *timer, struct pirn__timers *timers, const pirn_cx *cx,
+              const pirn_cx *due, pirn_waker waker, enum armed armed)
+{
+    if (armed == ARMED_EARLIER)
+        tell_owner(timers);
+    if (armed == ARMED_EARLIER || armed == ARMED_WAITS)
+        return 0;
+    pirn__waker_give(waker);
+    if (armed == ARMED_NOT)
+        pirn_waker_wake_by_ref(cx->waker);
+    if (armed == ARMED_DEAD)
+        return is_over(timer, timers, due) ? 1 : PIRN_ESHUTDOWN;
+    return armed == ARMED_DUE ? 1 : 0;
+}
+
+/* An entry that has no wheel yet.  `due` is `cx`, or NULL if it is to wait in
+ * any case. */
+static inline int arm_new(pirn_timer *timer, struct pirn__timers *timers,
+                          const pirn_cx *cx, const pirn_cx *due)
+{
+    pirn_waker waker = pirn__waker_get(cx);
+    enum armed armed;
+
+    pirn__lock(&timer->lock_);
+    pirn__lock(&timers->lock);
+    armed = arm_locked(timer, timers, &waker, due);
+    pirn__unlock(&timers->lock);
+    pirn__unlock(&timer->lock_);
+    if (armed == ARMED_WAITS)
+        return 0;
+    return finish_arming(timer, timers, cx, due, waker, armed);
+}
+
 int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
                     const pirn_cx *cx)
 {
-    bool earlier = false;
-    pirn_waker waker;
-    bool idle;
-    int rc = 0;
+    if (owner_of(timer) == NULL)
+        return arm_new(timer, timers, cx, NULL);
+    renew(timer, owner_of(timer), cx);
+    return 0;
+}
 
-    if (owner_of(timer) != NULL) {
-        renew(timer, owner_of(timer), cx);
-        return 0;
-    }
-    waker = pirn_waker_clone(cx->waker);
-    pirn__lock(&timer->lock_);
-    idle = pirn__timer_state(timer) == PIRN__TIMER_IDLE;
-    if (idle)
-        rc = first_arm(timer, timers, &waker, &earlier);
-    pirn__unlock(&timer->lock_);
-    pirn_waker_drop(waker);
-    if (!idle)
-        pirn_waker_wake_by_ref(cx->waker);
-    if (earlier)
-        tell_owner(timers);
-    return rc;
+int pirn__timer_start(pirn_timer *timer, struct pirn__timers *timers,
+                      const pirn_cx *cx)
+{
+    if (owner_of(timer) == NULL)
+        return arm_new(timer, timers, cx, cx);
+    renew(timer, owner_of(timer), cx);
+    return 0;
 }
 
 void pirn__timer_stop(pirn_timer *timer)
@@ -258,19 +351,31 @@ void pirn__timer_stop(pirn_timer *timer)
 }
 
 /* Out of its wheel for good.  True if it was the last one of a dead wheel. */
-static bool leave_for_good(pirn_timer *timer, struct pirn__timers *timers,
-                           enum pirn__timer_state how, pirn_waker *waker)
+static inline bool leave_for_good(pirn_timer *timer,
+                                  struct pirn__timers *timers,
+                                  enum pirn__timer_state how,
+                                  pirn_waker *waker)
 {
     bool last;
 
     pirn__lock(&timers->lock);
     leave_locked(timers, timer);
     set_state(timer, how);
-    *waker = take_waker(timer);
+    take_waker(timer, waker);
     timers->users--;
     last = timers->dead && timers->users == 0;
     pirn__unlock(&timers->lock);
     return last;
+}
+
+/* What is left to do when the entry is out, and no lock is held. */
+static void after_end(struct pirn__timers *timers, pirn_waker old, bool last)
+{
+    if (old.ops != NULL)
+        pirn__waker_give(old);
+    /* The reference that shutdown took for those who came late. */
+    if (last && timers->home != NULL)
+        pirn__home_unref(timers->home);
 }
 
 void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
@@ -288,10 +393,21 @@ void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how)
     else
         last = leave_for_good(timer, timers, how, &old);
     pirn__unlock(&timer->lock_);
-    pirn_waker_drop(old);
-    /* The reference that shutdown took for those who came late. */
-    if (last && timers->home != NULL)
-        pirn__home_unref(timers->home);
+    after_end(timers, old, last);
+}
+
+void pirn__timer_drop(pirn_timer *timer)
+{
+    struct pirn__timers *timers = owner_of(timer);
+    pirn_waker old = {0};
+    bool last;
+
+    if (timers == NULL || has_ended(timer)) {
+        set_state(timer, PIRN__TIMER_ENDED);
+        return;
+    }
+    last = leave_for_good(timer, timers, PIRN__TIMER_ENDED, &old);
+    after_end(timers, old, last);
 }
 
 /* The fiber has moved to another worker: its entry leaves the wheel of the one
@@ -355,18 +471,28 @@ static bool reset_in_wheel(pirn_timer *timer, struct pirn__timers *timers,
     return earlier;
 }
 
+/* Under the entry's lock: it has a wheel, and not been given up. */
+static bool may_wait(const pirn_timer *timer)
+{
+    enum pirn__timer_state state = pirn__timer_state(timer);
+
+    return state == PIRN__TIMER_ARMED || state == PIRN__TIMER_FIRED;
+}
+
 void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline)
 {
-    struct pirn__timers *timers;
+    struct pirn__timers *timers = NULL;
     struct pirn__home *home;
     bool earlier = false;
 
     pirn__lock(&timer->lock_);
-    timers = owner_of(timer);
-    if (timers == NULL)
+    if (leave_idle(timer, PIRN__TIMER_MOVING)) {
         timer->when_ns_ = deadline.ns;
-    else if (!has_ended(timer))
+        set_state(timer, PIRN__TIMER_IDLE);
+    } else if (may_wait(timer)) {
+        timers = owner_of(timer);
         earlier = reset_in_wheel(timer, timers, deadline);
+    }
     pirn__unlock(&timer->lock_);
     if (!earlier)
         return;
@@ -397,16 +523,10 @@ static pirn_waker cancel_in_wheel(pirn_timer *timer,
 void pirn__timer_cancel(pirn_timer *timer)
 {
     pirn_waker waker = {0};
-    struct pirn__timers *timers;
 
     pirn__lock(&timer->lock_);
-    timers = owner_of(timer);
-    if (!has_ended(timer)) {
-        if (timers == NULL)
-            set_state(timer, PIRN__TIMER_CANCELLED);
-        else
-            waker = cancel_in_wheel(timer, timers);
-    }
+    if (!leave_idle(timer, PIRN__TIMER_CANCELLED) && may_wait(timer))
+        waker = cancel_in_wheel(timer, owner_of(timer));
     pirn__unlock(&timer->lock_);
     pirn_waker_wake(waker);
 }

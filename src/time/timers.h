@@ -11,12 +11,13 @@
  *     |             |--cancel--> CANCELLED -------------------^
  *     '--cancel-----'--the runtime ends--> DEAD --------------^
  *
- * IDLE is left, and ENDED entered, under the entry's own lock.  Reset and cancel
- * from another thread hold it all the time, so that they find the entry before,
- * in, or after its wheel; a wheel that they have found stays until they are done,
- * for an entry that has not ended keeps it.  All else changes under the lock of
- * the wheel.  `owner_` is set by the first arming and stays; only the entry of a
- * fiber, which nobody else resets, changes it when the fiber has moved.
+ * IDLE is left under the entry's own lock.  Reset and cancel from another thread hold
+ * the entry's own lock all the time, and so does an owner that ends an entry
+ * which they may find: a wheel that they have found stays until they are done,
+ * for an entry that has not ended keeps it.  A reset of an IDLE entry makes it
+ * MOVING meanwhile.  All else changes under the lock of the wheel.  `owner_` is
+ * set by the first arming and stays; only the entry of a fiber, which nobody else
+ * resets, changes it when the fiber has moved.
  */
 #ifndef PIRN_TIME_TIMERS_H
 #define PIRN_TIME_TIMERS_H
@@ -30,6 +31,7 @@ struct pirn__home;
 
 enum pirn__timer_state {
     PIRN__TIMER_IDLE,
+    PIRN__TIMER_MOVING, /* IDLE, and being reset */
     PIRN__TIMER_ARMED,
     PIRN__TIMER_FIRED,
     PIRN__TIMER_CANCELLED,
@@ -93,8 +95,16 @@ pirn_deadline pirn__timer_deadline(pirn_timer *timer);
 int pirn__timer_arm(pirn_timer *timer, struct pirn__timers *timers,
                     const pirn_cx *cx);
 
+/* The same for an entry that is not to wait if its time has come: 1 then, and it
+ * is to be ended.  The poll has a turn. */
+int pirn__timer_start(pirn_timer *timer, struct pirn__timers *timers,
+                      const pirn_cx *cx);
+
 /* Take the entry out for good; `how` is one of the ENDED states. */
 void pirn__timer_end(pirn_timer *timer, enum pirn__timer_state how);
+
+/* The same, ENDED, where no other thread can reset or cancel it now. */
+void pirn__timer_drop(pirn_timer *timer);
 
 /* Move the entry, IDLE, ARMED or FIRED, to another time. */
 void pirn__timer_reset(pirn_timer *timer, pirn_deadline deadline);

@@ -8,6 +8,7 @@
 #include "time/timers.h"
 
 #include "engine/model_home.h"
+#include "task/local.h"
 
 enum { NOW = 1000000, SOON = NOW + 1000, LATE = NOW + 5000000 };
 
@@ -193,6 +194,38 @@ MODEL(timers_first_arm_against_cancel, .preemptions = EXPLORE_UNBOUNDED)
     EXPLORE_CHECK(state() == PIRN__TIMER_CANCELLED);
     EXPLORE_CHECK(pirn__load(&bell.rings, relaxed) == 1);
     end_and_free(PIRN__TIMER_ENDED_CANCELLED);
+    finish();
+}
+
+static void start_and_drop(void *arg)
+{
+    const pirn_waker waker = model_bell_waker(&bell);
+    struct pirn__turn turn = {.home = &model.home};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    int rc;
+
+    (void)arg;
+    rc = pirn__timer_start(timer, &timers, &cx);
+    EXPLORE_CHECK(rc == 0 || rc == 1);
+    pirn__timer_end(timer, PIRN__TIMER_ENDED);
+}
+
+static void reset_to_the_past(void *arg)
+{
+    (void)arg;
+    pirn__timer_reset(timer, (pirn_deadline){NOW - 1});
+}
+
+/* Goal: an entry whose time has come before it waits, or comes by a reset, ends
+ * on no wheel. */
+MODEL(timers_start_against_reset_to_the_past,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(LATE);
+    explore_thread(start_and_drop, NULL);
+    explore_thread(reset_to_the_past, NULL);
+    explore_join();
+    explore_heap.give(NULL, timer, sizeof *timer, 16);
     finish();
 }
 
