@@ -8,6 +8,7 @@
  *   tight_1    capacity 1: sender and receiver take turns
  *   mpmc_1, mpmc_4   as many receivers as senders
  *   oneshot    made, sent, received and freed, within one fiber
+ *   oneshot_placed   the same in the fiber's own memory
  *
  * All in fibers.  The figure is one message from send to receive.
  */
@@ -183,6 +184,28 @@ static void run_oneshots(void *arg)
     }
 }
 
+static void run_placed_oneshots(void *arg)
+{
+    static const pirn_channel_options options = {.message_size =
+                                                     sizeof(uint64_t)};
+    uint64_t room, message = 0;
+
+    (void)arg;
+    for (uint64_t i = 0; i < work.each; i++) {
+        pirn_oneshot_sender *sender;
+        pirn_oneshot_receiver *receiver;
+        pirn_oneshot oneshot;
+
+        sample_require(pirn_oneshot_init(&oneshot, &options, &room, &sender,
+                                         &receiver),
+                       "init");
+        sample_require(pirn_oneshot_send(sender, &i), "send");
+        sample_require(pirn_oneshot_recv(receiver, &message, PIRN_NEVER),
+                       "receive");
+        pirn_oneshot_deinit(&oneshot);
+    }
+}
+
 static void measure(const struct plan *plan, void (*fn)(void *arg),
                     uint64_t messages)
 {
@@ -212,6 +235,7 @@ int main(int argc, char **argv)
     static const struct plan mpmc[] = {{"mpmc_1", CAPACITY, 1, 1},
                                        {"mpmc_4", CAPACITY, 4, 1}};
     static const struct plan oneshot = {"oneshot", 1, 1, 1};
+    static const struct plan placed = {"oneshot_placed", 1, 1, 1};
 
     rig_begin(argc, argv);
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
@@ -220,6 +244,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof mpmc / sizeof mpmc[0]; i++)
         measure(&mpmc[i], run_mpmc, rig_scale(400000, 4000000));
     measure(&oneshot, run_oneshots, rig_scale(100000, 400000));
+    measure(&placed, run_placed_oneshots, rig_scale(100000, 400000));
     rig_end();
     return 0;
 }

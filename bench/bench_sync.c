@@ -133,6 +133,18 @@ static int sem_step(void)
     return 0;
 }
 
+static int sem_held_step(void)
+{
+    int rc = pirn_sem_acquire(&sem, 1, PIRN_NEVER);
+
+    if (rc < 0)
+        return rc;
+    crowd.counter++;
+    rc = pirn_yield();
+    pirn_sem_release(&sem, 1);
+    return rc;
+}
+
 static int crowd_fiber(void *arg)
 {
     (void)arg;
@@ -177,6 +189,7 @@ int main(int argc, char **argv)
     measure_crowd("mutex_lock_16", mutex_step, rig_scale(5000, 60000));
     measure_crowd("mutex_lock_16_held", mutex_held_step, rig_scale(500, 5000));
     measure_crowd("sem_lock_16", sem_step, rig_scale(2000, 20000));
+    measure_crowd("sem_lock_16_held", sem_held_step, rig_scale(500, 5000));
     rig_end();
     return 0;
 }

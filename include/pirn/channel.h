@@ -27,7 +27,9 @@
  * The calls work in fibers and on plain threads, the operations in stackless
  * tasks; every one of them can be mixed with every other on the same channel.  A
  * send that is not answered with success leaves the message with the caller, and
- * a receive that is cancelled, or whose deadline passes, has taken nothing.
+ * a receive that is cancelled, or whose deadline passes, has taken nothing.  Each
+ * of them costs coop budget, also one that does not wait; what cannot wait, as
+ * the try_ calls, costs none.
  */
 #ifndef PIRN_CHANNEL_H
 #define PIRN_CHANNEL_H
@@ -40,7 +42,7 @@ PIRN_BEGIN_DECLS
 #define PIRN_UNBOUNDED SIZE_MAX
 
 /* What to do with a message that nobody will receive.  It may not suspend. */
-typedef void pirn_discard_fn(void *message, void *ctx);
+typedef void pirn_discard_fn(void *arg, void *message);
 
 /* Zero is always the default. */
 typedef struct pirn_channel_options {
@@ -50,7 +52,7 @@ typedef struct pirn_channel_options {
      * the receivers are gone: to free what it owns.  Never under a lock; any
      * thread.  NULL: messages own nothing. */
     pirn_discard_fn *discard;
-    void *discard_ctx;
+    void *discard_arg;
 } pirn_channel_options;
 
 /* What a channel holds at this moment; stale as soon as it is known. */

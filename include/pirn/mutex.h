@@ -38,11 +38,11 @@ typedef struct pirn_mutex {
     PIRN_ATOMIC(uint32_t) word_; /* free, locked, locked with waiters */
     pirn_lock lock_;
     pirn_waitlist waiters_;
-    PIRN_ATOMIC(const void *) giver_; /* the task that handed it over last */
+    pirn_giver giver_;
 } pirn_mutex;
 
 /* An unlocked mutex, as an initialiser. */
-#define PIRN_MUTEX_INIT {{0}, {{0}}, {{NULL, NULL}}, {NULL}}
+#define PIRN_MUTEX_INIT {{0}, {{0}}, {{NULL, NULL}}, {{0}, {0}, {0}}}
 
 /* Prepare an unlocked mutex; end one that is unlocked.
  *
@@ -70,6 +70,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_mutex_lock(pirn_mutex *mutex,
  *
  * Thread    any
  * Suspends  no
+ * Owns      as pirn_mutex_lock()
  * Errors    -EAGAIN  it is locked
  */
 PIRN_API PIRN_MUST_CHECK int pirn_mutex_try_lock(pirn_mutex *mutex);
@@ -93,6 +94,7 @@ typedef struct pirn_mutex_lock_op {
  * Thread    any
  * Cancel    dropping it leaves the line; a mutex that was handed over unseen
  *           goes to the next
+ * Owns      after PIRN_READY the duty to unlock is the caller's
  */
 PIRN_API void pirn_mutex_lock_init(pirn_mutex_lock_op *op, pirn_mutex *mutex);
 
@@ -109,7 +111,11 @@ typedef struct pirn_mutex_guard {
  */
 PIRN_API pirn_mutex_guard pirn_mutex_guard_of(pirn_mutex *mutex);
 
-/* Move the duty out, leaving the value empty. */
+/* Move the duty out, leaving the value empty.
+ *
+ * Thread    any
+ * Owns      the duty to unlock belongs to the value returned
+ */
 PIRN_API pirn_mutex_guard pirn_mutex_guard_take(pirn_mutex_guard *guard);
 
 /* Unlock and leave the value empty; nothing if it is.

@@ -14,7 +14,9 @@
  *
  * Fairness: strictly first come, first served.  A request for many permits at
  * the head of the line is not passed by a smaller one behind it, and a newcomer
- * takes none while somebody waits.
+ * takes none while somebody waits.  Who has come is who stands in line: a task
+ * that has just handed permits over to the line, and wants some back at once,
+ * lets the others run for a turn before it does.
  *
  * What was written before a release is seen after the acquire that gets its
  * permits; so permits alone may guard data.
@@ -35,11 +37,12 @@ typedef struct pirn_sem {
     PIRN_ATOMIC(uint32_t) word_; /* permits, closed, somebody waits */
     pirn_lock lock_;
     pirn_waitlist waiters_;
+    pirn_giver giver_;
 } pirn_sem;
 
 /* A semaphore with so many permits, as an initialiser. */
 #define PIRN_SEM_INIT(permits) \
-    {{(uint32_t)(permits) << 2}, {{0}}, {{NULL, NULL}}}
+    {{(uint32_t)(permits) << 2}, {{0}}, {{NULL, NULL}}, {{0}, {0}, {0}}}
 
 /* Prepare a semaphore with so many permits, at most PIRN_SEM_MAX.
  *
@@ -77,6 +80,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_sem_acquire(pirn_sem *sem, uint32_t permits,
  *
  * Thread    any
  * Suspends  no
+ * Owns      as pirn_sem_acquire()
  * Errors    -EINVAL        more than PIRN_SEM_MAX
  *           -EAGAIN        too few permits, or somebody waits for them
  *           PIRN_ECLOSED   the semaphore is closed
@@ -97,6 +101,7 @@ typedef struct pirn_sem_acquire_op {
  * Thread    any
  * Cancel    dropping it takes no permit; one that was granted unseen goes to
  *           the next in line
+ * Owns      after PIRN_READY with 0 the permits are the caller's
  */
 PIRN_API void pirn_sem_acquire_init(pirn_sem_acquire_op *op, pirn_sem *sem,
                                     uint32_t permits);
@@ -146,9 +151,15 @@ typedef struct pirn_permit {
  * Owns      the permits belong to the value
  */
 PIRN_API pirn_permit pirn_permit_of(pirn_sem *sem, uint32_t permits);
+
+/* How many permits the value has. */
 PIRN_API uint32_t pirn_permit_count(const pirn_permit *permit);
 
-/* Move the permits out, leaving the value empty: to hand them over. */
+/* Move the permits out, leaving the value empty: to hand them over.
+ *
+ * Thread    any
+ * Owns      the permits belong to the value returned
+ */
 PIRN_API pirn_permit pirn_permit_take(pirn_permit *permit);
 
 /* Give the permits back; nothing if the value is empty.

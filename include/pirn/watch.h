@@ -10,6 +10,8 @@
  *         apply(&config);
  *
  * Values are copied to each reader, so they cannot own anything.
+ *
+ * Fairness: a change wakes everybody who waits, in the order of coming.
  */
 #ifndef PIRN_WATCH_H
 #define PIRN_WATCH_H
@@ -26,7 +28,7 @@ typedef struct pirn_watch_sender pirn_watch_sender;
 typedef struct pirn_watch_receiver pirn_watch_receiver;
 
 /* Is this the value that is waited for?  It may not suspend. */
-typedef bool pirn_watch_fn(const void *value, void *arg);
+typedef bool pirn_watch_fn(void *arg, const void *value);
 
 /* Make one with a first value, which the receiver counts as seen; `receiver` may
  * be NULL.  Of the options message_size is used.  Its memory comes from the
@@ -119,7 +121,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_watch_changed(pirn_watch_receiver *receiver,
                                                 void *value,
                                                 pirn_deadline deadline);
 
-/* Wait for a value of which fn(value, arg) says so, beginning with that of this
+/* Wait for a value of which fn(arg, value) says so, beginning with that of this
  * moment, and copy it out.  fn is called with copies, in *value, one after the
  * other and without a lock.  What it has been shown counts as seen.
  *

@@ -52,7 +52,7 @@ static void channel_init(struct pirn__channel *ch, struct pirn__home *home,
         .receiver_count = 1,
         .home = home,
         .discard = options->discard,
-        .discard_ctx = options->discard_ctx,
+        .discard_arg = options->discard_arg,
     };
     pirn__lock_init(&ch->lock);
     pirn__waitlist_init(&ch->senders);
@@ -247,7 +247,7 @@ void pirn__channel_receiver_ref(struct pirn__channel *ch)
     pirn__unlock(&ch->lock);
 }
 
-void pirn__message_discard(pirn_discard_fn *discard, void *message, void *ctx)
+void pirn__message_discard(pirn_discard_fn *discard, void *arg, void *message)
 {
     struct pirn__local *local;
 
@@ -256,14 +256,14 @@ void pirn__message_discard(pirn_discard_fn *discard, void *message, void *ctx)
     local = pirn__local();
     if (local != NULL)
         pirn__no_suspend_begin(local);
-    discard(message, ctx);
+    discard(arg, message);
     if (local != NULL)
         pirn__no_suspend_end(local);
 }
 
 void pirn__channel_discard(struct pirn__channel *ch, void *message)
 {
-    pirn__message_discard(ch->discard, message, ch->discard_ctx);
+    pirn__message_discard(ch->discard, ch->discard_arg, message);
 }
 
 /* Nobody receives, and nobody can send, any more. */

@@ -80,7 +80,7 @@ struct pirn__channel {
     PIRN_ATOMIC(uint32_t) refs;
     struct pirn__home *home;    /* constant; where memory comes from, or NULL */
     pirn_discard_fn *discard;   /* constant */
-    void *discard_ctx;          /* constant */
+    void *discard_arg;          /* constant */
     struct pirn__block *tail_block; /* lock; unbounded */
     struct pirn__block *spare;      /* lock; unbounded: an empty one, or NULL */
     /* The receivers'; with several of them, under the lock. */
@@ -130,7 +130,7 @@ void pirn__channel_settle(struct pirn__channel *ch);
 
 /* Throw a message away that the user has got no hold of; without a function
  * there is nothing to do. */
-void pirn__message_discard(pirn_discard_fn *discard, void *message, void *ctx);
+void pirn__message_discard(pirn_discard_fn *discard, void *arg, void *message);
 void pirn__channel_discard(struct pirn__channel *ch, void *message);
 
 /* Under the lock: nothing is in the channel, and nothing can come. */

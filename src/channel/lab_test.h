@@ -18,9 +18,9 @@ struct waste {
     int sum;
 };
 
-static inline void waste_add(void *message, void *ctx)
+static inline void waste_add(void *arg, void *message)
 {
-    struct waste *waste = ctx;
+    struct waste *waste = arg;
 
     waste->count++;
     waste->sum += *(int *)message;
@@ -38,7 +38,7 @@ static inline pirn_channel_options options_with_waste(size_t capacity,
     pirn_channel_options options = options_of_ints(capacity);
 
     options.discard = waste_add;
-    options.discard_ctx = waste;
+    options.discard_arg = waste;
     return options;
 }
 

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* src/channel/oneshot.c - a place for one message between two owners.
  *
- * Each end is one of two references, counted under the lock.  At most one of
- * each side waits: the receiver for the message, the sender for the receiver's
- * end; `kind_` says which a waiter is.
+ * Each end is a bit in `ends_`, under the lock.  At most one of each side waits:
+ * the receiver for the message or for the sender's end, the sender for the
+ * receiver's; `kind_` says which a waiter is.
+ *
+ * Invariants
+ *   - With the sender's end go, in the same section, its message and the seal.
+ *   - Who gives an end up touches the oneshot no more once it has left the lock,
+ *     unless both are gone and the memory is the library's: then the second one
+ *     frees it.
+ *   - So the owner of a placed one, who has seen under the lock that the sender
+ *     is gone, may use the memory for something else.
  */
 #include <pirn/oneshot.h>
 
@@ -15,31 +23,71 @@
 #include "task/home.h"
 #include "task/local.h"
 
-enum { WAITS_FOR_MESSAGE = 1, WAITS_FOR_CLOSE = 2 };
+/* Of waiters. */
+enum { WAITS_FOR_MESSAGE = 1, WAITS_FOR_SENDER = 2, WAITS_FOR_CLOSE = 4 };
 
-struct pirn__oneshot {
-    pirn_lock lock;
-    uint32_t message_size;  /* constant */
-    uint8_t ends;           /* lock; that are not given up yet */
-    bool has_message;       /* lock */
-    bool sealed;            /* lock; no message will be accepted */
-    pirn_waitlist waiters;  /* lock; two at most */
-    struct pirn__home *home;  /* constant; or NULL */
-    pirn_discard_fn *discard; /* constant; or NULL */
-    void *discard_ctx;        /* constant */
-    char message[];           /* lock, while has_message is not settled */
+/* Of `ends_`: which are not given up yet. */
+enum { SENDER_END = 1, RECEIVER_END = 2 };
+
+/* What pirn_oneshot_new() makes. */
+struct made {
+    pirn_oneshot oneshot;
+    struct pirn__home *home; /* constant; or NULL */
+    char message[];
 };
 
-_Static_assert(sizeof(struct pirn__oneshot) <= 64, "a oneshot is small");
+_Static_assert(sizeof(pirn_oneshot) <= 64 && sizeof(struct made) <= 64,
+               "a oneshot is small");
+_Static_assert(offsetof(struct made, message) % 16 == 0,
+               "the message is aligned");
 
-static struct pirn__oneshot *of_sender(const pirn_oneshot_sender *sender)
+static pirn_oneshot *of_sender(const pirn_oneshot_sender *sender)
 {
-    return (struct pirn__oneshot *)(uintptr_t)sender;
+    return (pirn_oneshot *)(uintptr_t)sender;
 }
 
-static struct pirn__oneshot *of_receiver(const pirn_oneshot_receiver *receiver)
+static pirn_oneshot *of_receiver(const pirn_oneshot_receiver *receiver)
 {
-    return (struct pirn__oneshot *)(uintptr_t)receiver;
+    return (pirn_oneshot *)(uintptr_t)receiver;
+}
+
+static pirn_oneshot_sender *sender_of(pirn_oneshot *oneshot)
+{
+    return (pirn_oneshot_sender *)(void *)oneshot;
+}
+
+static pirn_oneshot_receiver *receiver_of(pirn_oneshot *oneshot)
+{
+    return (pirn_oneshot_receiver *)(void *)oneshot;
+}
+
+/* False: no oneshot can be made of these; the ends are NULL. */
+static bool is_good(const pirn_channel_options *options,
+                    pirn_oneshot_sender **sender,
+                    pirn_oneshot_receiver **receiver)
+{
+    if (sender != NULL)
+        *sender = NULL;
+    if (receiver != NULL)
+        *receiver = NULL;
+    return options != NULL && sender != NULL && receiver != NULL &&
+           options->message_size != 0 &&
+           options->message_size <= PIRN__CHANNEL_MESSAGE_LIMIT;
+}
+
+static void prepare(pirn_oneshot *oneshot, const pirn_channel_options *options,
+                    void *message, bool placed)
+{
+    *oneshot = (pirn_oneshot){
+        .message_size_ = (uint32_t)options->message_size,
+        .message_ = message,
+        .discard_ = options->discard,
+        .discard_arg_ = options->discard_arg,
+        .ends_ = SENDER_END | RECEIVER_END,
+        .placed_ = placed,
+    };
+    pirn__lock_init(&oneshot->lock_);
+    pirn__waitlist_init(&oneshot->waiters_);
 }
 
 int pirn_oneshot_new(const pirn_channel_options *options,
@@ -47,174 +95,199 @@ int pirn_oneshot_new(const pirn_channel_options *options,
                      pirn_oneshot_receiver **receiver)
 {
     struct pirn__home *home = pirn__local_home();
-    struct pirn__oneshot *oneshot;
+    struct made *made;
 
-    if (sender != NULL)
-        *sender = NULL;
-    if (receiver != NULL)
-        *receiver = NULL;
-    if (options == NULL || sender == NULL || receiver == NULL ||
-        options->message_size == 0 ||
-        options->message_size > PIRN__CHANNEL_MESSAGE_LIMIT)
+    if (!is_good(options, sender, receiver))
         return -EINVAL;
-    oneshot = pirn__home_take(home, sizeof *oneshot + options->message_size);
-    if (oneshot == NULL)
+    made = pirn__home_take(home, sizeof *made + options->message_size);
+    if (made == NULL)
         return -ENOMEM;
-    *oneshot = (struct pirn__oneshot){
-        .message_size = (uint32_t)options->message_size,
-        .ends = 2,
-        .home = home,
-        .discard = options->discard,
-        .discard_ctx = options->discard_ctx,
-    };
-    pirn__lock_init(&oneshot->lock);
-    pirn__waitlist_init(&oneshot->waiters);
+    prepare(&made->oneshot, options, made->message, false);
+    made->home = home;
     if (home != NULL)
         pirn__home_ref(home);
-    *sender = (pirn_oneshot_sender *)(void *)oneshot;
-    *receiver = (pirn_oneshot_receiver *)(void *)oneshot;
+    *sender = sender_of(&made->oneshot);
+    *receiver = receiver_of(&made->oneshot);
     return 0;
 }
 
-static void oneshot_free(struct pirn__oneshot *oneshot)
+static void made_free(struct made *made)
 {
-    struct pirn__home *home = oneshot->home;
+    struct pirn__home *home = made->home;
 
-    pirn__home_give(home, oneshot, sizeof *oneshot + oneshot->message_size);
+    pirn__home_give(home, made, sizeof *made + made->oneshot.message_size_);
     if (home != NULL)
         pirn__home_unref(home);
 }
 
-/* End the wait of the one that waits for this; the empty waker if nobody does.
- * Wake it after unlock. */
-static pirn_waker end_wait_locked(struct pirn__oneshot *oneshot, uint16_t kind)
+/* End the wait of the one that waits for one of these; the empty waker if nobody
+ * does.  Wake it after unlock. */
+static pirn_waker end_wait_locked(pirn_oneshot *oneshot, unsigned kinds)
 {
-    pirn_waiter *first = pirn__waitlist_first(&oneshot->waiters);
-    pirn_waiter *last = pirn__waitlist_last(&oneshot->waiters);
+    pirn_waiter *first = pirn__waitlist_first(&oneshot->waiters_);
+    pirn_waiter *last = pirn__waitlist_last(&oneshot->waiters_);
 
     if (first == NULL)
         return (pirn_waker){0};
-    if (first->kind_ == kind)
+    if ((first->kind_ & kinds) != 0)
         return pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
-    if (last->kind_ == kind)
+    if ((last->kind_ & kinds) != 0)
         return pirn__wait_end_locked(last, PIRN__WAIT_GRANTED);
     return (pirn_waker){0};
 }
 
-/* Under the lock, which is released: one end is given up.  The other one's
+/* Under the lock, which is released: an end is given up.  The other one's
  * waiter, if any, has been taken out and is woken. */
-static void give_end_up(struct pirn__oneshot *oneshot, pirn_waker waker)
+static void give_up(pirn_oneshot *oneshot, unsigned end, pirn_waker waker)
 {
-    bool is_last = --oneshot->ends == 0;
+    bool is_ours;
 
+    oneshot->ends_ &= (uint8_t)~end;
+    is_ours = oneshot->ends_ == 0 && !oneshot->placed_;
     /* Who is left is its own. */
-    PIRN_REQUIRE(pirn__waitlist_empty(&oneshot->waiters),
+    PIRN_REQUIRE(pirn__waitlist_empty(&oneshot->waiters_),
                  "an end of a oneshot is not given up while it waits");
-    pirn__unlock(&oneshot->lock);
+    pirn__unlock(&oneshot->lock_);
     pirn_waker_wake(waker);
-    if (is_last)
-        oneshot_free(oneshot);
+    if (is_ours)
+        made_free((struct made *)(void *)oneshot);
 }
 
 /* The sender. */
 
+/* Under the lock, which is released. */
+static void give_sender_up(pirn_oneshot *oneshot)
+{
+    oneshot->sealed_ = true;
+    give_up(oneshot, SENDER_END,
+            end_wait_locked(oneshot, WAITS_FOR_MESSAGE | WAITS_FOR_SENDER));
+}
+
 int pirn_oneshot_send(pirn_oneshot_sender *sender, const void *message)
 {
-    struct pirn__oneshot *oneshot = of_sender(sender);
+    pirn_oneshot *oneshot = of_sender(sender);
     bool is_refused;
 
-    pirn__lock(&oneshot->lock);
-    is_refused = oneshot->sealed;
+    pirn__lock(&oneshot->lock_);
+    is_refused = oneshot->sealed_;
     if (!is_refused) {
-        pirn__message_copy(oneshot->message, message, oneshot->message_size);
-        oneshot->has_message = true;
-        oneshot->sealed = true;
+        pirn__message_copy(oneshot->message_, message, oneshot->message_size_);
+        oneshot->has_message_ = true;
     }
-    give_end_up(oneshot, end_wait_locked(oneshot, WAITS_FOR_MESSAGE));
+    give_sender_up(oneshot);
     return is_refused ? PIRN_ECLOSED : 0;
 }
 
 void pirn_oneshot_sender_free(pirn_oneshot_sender *sender)
 {
-    struct pirn__oneshot *oneshot = of_sender(sender);
+    pirn_oneshot *oneshot = of_sender(sender);
 
     if (oneshot == NULL)
         return;
-    pirn__lock(&oneshot->lock);
-    oneshot->sealed = true;
-    give_end_up(oneshot, end_wait_locked(oneshot, WAITS_FOR_MESSAGE));
+    pirn__lock(&oneshot->lock_);
+    give_sender_up(oneshot);
 }
 
 bool pirn_oneshot_is_closed(const pirn_oneshot_sender *sender)
 {
-    struct pirn__oneshot *oneshot = of_sender(sender);
+    pirn_oneshot *oneshot = of_sender(sender);
     bool sealed;
 
-    pirn__lock(&oneshot->lock);
-    sealed = oneshot->sealed;
-    pirn__unlock(&oneshot->lock);
+    pirn__lock(&oneshot->lock_);
+    sealed = oneshot->sealed_;
+    pirn__unlock(&oneshot->lock_);
     return sealed;
 }
 
 /* The receiver. */
 
-static int take_locked(struct pirn__oneshot *oneshot, void *message)
+static int take_locked(pirn_oneshot *oneshot, void *message)
 {
-    if (!oneshot->has_message)
-        return oneshot->sealed ? PIRN_ECLOSED : -EAGAIN;
-    pirn__message_copy(message, oneshot->message, oneshot->message_size);
-    oneshot->has_message = false;
+    if (!oneshot->has_message_)
+        return oneshot->sealed_ ? PIRN_ECLOSED : -EAGAIN;
+    pirn__message_copy(message, oneshot->message_, oneshot->message_size_);
+    oneshot->has_message_ = false;
     return 0;
 }
 
 int pirn_oneshot_try_recv(pirn_oneshot_receiver *receiver, void *message)
 {
-    struct pirn__oneshot *oneshot = of_receiver(receiver);
+    pirn_oneshot *oneshot = of_receiver(receiver);
     int rc;
 
-    pirn__lock(&oneshot->lock);
+    pirn__lock(&oneshot->lock_);
     rc = take_locked(oneshot, message);
-    pirn__unlock(&oneshot->lock);
+    pirn__unlock(&oneshot->lock_);
     return rc;
 }
 
 void pirn_oneshot_receiver_close(pirn_oneshot_receiver *receiver)
 {
-    struct pirn__oneshot *oneshot = of_receiver(receiver);
+    pirn_oneshot *oneshot = of_receiver(receiver);
     pirn_waker sender, own;
 
-    pirn__lock(&oneshot->lock);
-    oneshot->sealed = true;
+    pirn__lock(&oneshot->lock_);
+    oneshot->sealed_ = true;
     sender = end_wait_locked(oneshot, WAITS_FOR_CLOSE);
     own = end_wait_locked(oneshot, WAITS_FOR_MESSAGE);
-    pirn__unlock(&oneshot->lock);
+    pirn__unlock(&oneshot->lock_);
     pirn_waker_wake(sender);
     pirn_waker_wake(own);
 }
 
-static void discard_message(const struct pirn__oneshot *oneshot, void *message)
+static void discard_message(const pirn_oneshot *oneshot, void *message)
 {
-    pirn__message_discard(oneshot->discard, message, oneshot->discard_ctx);
+    pirn__message_discard(oneshot->discard_, oneshot->discard_arg_, message);
 }
 
 void pirn_oneshot_receiver_free(pirn_oneshot_receiver *receiver)
 {
-    struct pirn__oneshot *oneshot = of_receiver(receiver);
+    pirn_oneshot *oneshot = of_receiver(receiver);
     bool has_message;
 
     if (oneshot == NULL)
         return;
-    pirn__lock(&oneshot->lock);
-    oneshot->sealed = true;
-    has_message = oneshot->has_message;
-    oneshot->has_message = false;
+    pirn__lock(&oneshot->lock_);
+    oneshot->sealed_ = true;
+    has_message = oneshot->has_message_;
+    oneshot->has_message_ = false;
     if (has_message) {
         /* The sender has gone with it, so we are alone. */
-        pirn__unlock(&oneshot->lock);
-        discard_message(oneshot, oneshot->message);
-        pirn__lock(&oneshot->lock);
+        pirn__unlock(&oneshot->lock_);
+        discard_message(oneshot, oneshot->message_);
+        pirn__lock(&oneshot->lock_);
     }
-    give_end_up(oneshot, end_wait_locked(oneshot, WAITS_FOR_CLOSE));
+    give_up(oneshot, RECEIVER_END, end_wait_locked(oneshot, WAITS_FOR_CLOSE));
+}
+
+/* In the caller's memory. */
+
+int pirn_oneshot_init(pirn_oneshot *oneshot,
+                      const pirn_channel_options *options, void *message,
+                      pirn_oneshot_sender **sender,
+                      pirn_oneshot_receiver **receiver)
+{
+    if (!is_good(options, sender, receiver) || oneshot == NULL ||
+        message == NULL)
+        return -EINVAL;
+    prepare(oneshot, options, message, true);
+    *sender = sender_of(oneshot);
+    *receiver = receiver_of(oneshot);
+    return 0;
+}
+
+void pirn_oneshot_deinit(pirn_oneshot *oneshot)
+{
+    uint8_t ends;
+
+    /* Whoever gives an end up leaves it under the lock, so that is over now. */
+    pirn__lock(&oneshot->lock_);
+    ends = oneshot->ends_;
+    pirn__unlock(&oneshot->lock_);
+    PIRN_REQUIRE((ends & SENDER_END) == 0,
+                 "a oneshot ends after its sender is gone");
+    if ((ends & RECEIVER_END) != 0)
+        pirn_oneshot_receiver_free(receiver_of(oneshot));
 }
 
 /* The operations. */
@@ -227,11 +300,14 @@ static pirn_oneshot_op *op_of(pirn_future *self)
 static bool may_end_locked(pirn_waiter *waiter)
 {
     pirn_oneshot_op *op = PIRN_CONTAINER_OF(waiter, pirn_oneshot_op, waiter_);
+    pirn_oneshot *oneshot = op->oneshot_;
 
     op->rc = 0;
-    if (op->message_ == NULL)
-        return op->oneshot_->sealed;
-    op->rc = take_locked(op->oneshot_, op->message_);
+    if (waiter->kind_ == WAITS_FOR_CLOSE)
+        return oneshot->sealed_;
+    if (waiter->kind_ == WAITS_FOR_SENDER)
+        return (oneshot->ends_ & SENDER_END) == 0;
+    op->rc = take_locked(oneshot, op->message_);
     return op->rc != -EAGAIN;
 }
 
@@ -239,11 +315,11 @@ static enum pirn_poll op_poll(pirn_future *self, pirn_cx *cx)
 {
     static const struct pirn__wait_rules rules = {may_end_locked};
     pirn_oneshot_op *op = op_of(self);
-    struct pirn__oneshot *oneshot = op->oneshot_;
+    pirn_oneshot *oneshot = op->oneshot_;
 
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
-    return pirn__wait_poll(&op->waiter_, cx, &oneshot->waiters, &oneshot->lock,
+    return pirn__wait_poll(&op->waiter_, cx, &oneshot->waiters_, &oneshot->lock_,
                            &rules);
 }
 
@@ -255,9 +331,9 @@ static void op_drop(pirn_future *self)
 
     if (!pirn__wait_is_in(&op->waiter_))
         return;
-    pirn__lock(&op->oneshot_->lock);
+    pirn__lock(&op->oneshot_->lock_);
     (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&op->oneshot_->lock);
+    pirn__unlock(&op->oneshot_->lock_);
     pirn_waker_drop(own);
 }
 
@@ -265,7 +341,7 @@ static void op_discard(pirn_future *self)
 {
     pirn_oneshot_op *op = op_of(self);
 
-    if (op->rc == 0 && op->message_ != NULL)
+    if (op->rc == 0 && op->waiter_.kind_ == WAITS_FOR_MESSAGE)
         discard_message(op->oneshot_, op->message_);
 }
 
@@ -274,9 +350,12 @@ static void op_describe(const pirn_future *self, pirn_text *out)
     const pirn_oneshot_op *op =
         PIRN_CONTAINER_OF(self, const pirn_oneshot_op, future);
 
-    pirn_text_append(out, op->message_ == NULL
-                              ? "the end of a oneshot's receiver"
-                              : "the message of a oneshot");
+    if (op->waiter_.kind_ == WAITS_FOR_MESSAGE)
+        pirn_text_append(out, "the message of a oneshot");
+    else
+        pirn_text_append(out, "the end of a oneshot's %s",
+                         op->waiter_.kind_ == WAITS_FOR_CLOSE ? "receiver"
+                                                              : "sender");
 }
 
 static int op_outcome(const pirn_future *self)
@@ -284,7 +363,7 @@ static int op_outcome(const pirn_future *self)
     return PIRN_CONTAINER_OF(self, const pirn_oneshot_op, future)->rc;
 }
 
-static void op_init(pirn_oneshot_op *op, struct pirn__oneshot *oneshot,
+static void op_init(pirn_oneshot_op *op, pirn_oneshot *oneshot, unsigned kind,
                     void *message)
 {
     static const pirn_future_ops ops = {
@@ -297,8 +376,7 @@ static void op_init(pirn_oneshot_op *op, struct pirn__oneshot *oneshot,
 
     op->future.ops = &ops;
     pirn__wait_init(&op->waiter_);
-    op->waiter_.kind_ =
-        message == NULL ? WAITS_FOR_CLOSE : WAITS_FOR_MESSAGE;
+    op->waiter_.kind_ = (uint16_t)kind;
     op->oneshot_ = oneshot;
     op->message_ = message;
     op->rc = 0;
@@ -307,31 +385,51 @@ static void op_init(pirn_oneshot_op *op, struct pirn__oneshot *oneshot,
 void pirn_oneshot_recv_init(pirn_oneshot_op *op,
                             pirn_oneshot_receiver *receiver, void *message)
 {
-    op_init(op, of_receiver(receiver), message);
+    op_init(op, of_receiver(receiver), WAITS_FOR_MESSAGE, message);
+}
+
+void pirn_oneshot_finished_init(pirn_oneshot_op *op,
+                                pirn_oneshot_receiver *receiver)
+{
+    op_init(op, of_receiver(receiver), WAITS_FOR_SENDER, NULL);
 }
 
 void pirn_oneshot_closed_init(pirn_oneshot_op *op, pirn_oneshot_sender *sender)
 {
-    op_init(op, of_sender(sender), NULL);
+    op_init(op, of_sender(sender), WAITS_FOR_CLOSE, NULL);
 }
 
 int pirn_oneshot_recv(pirn_oneshot_receiver *receiver, void *message,
                       pirn_deadline deadline)
 {
+    int rc = pirn__fast_path(pirn__local());
     pirn_oneshot_op op;
-    int rc;
 
+    if (rc < 0)
+        return rc;
+    if (rc == 0) {
+        rc = pirn_oneshot_try_recv(receiver, message);
+        if (rc != -EAGAIN)
+            return rc;
+    }
     pirn_oneshot_recv_init(&op, receiver, message);
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
+int pirn_oneshot_finished(pirn_oneshot_receiver *receiver,
+                          pirn_deadline deadline)
+{
+    pirn_oneshot_op op;
+
+    pirn_oneshot_finished_init(&op, receiver);
+    return pirn__await(&op.future, deadline);
+}
+
 int pirn_oneshot_closed(pirn_oneshot_sender *sender, pirn_deadline deadline)
 {
     pirn_oneshot_op op;
-    int rc;
 
     pirn_oneshot_closed_init(&op, sender);
-    rc = pirn__await(&op.future, deadline);
-    return rc < 0 ? rc : op.rc;
+    return pirn__await(&op.future, deadline);
 }

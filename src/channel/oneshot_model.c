@@ -17,9 +17,9 @@ static struct model_bell bells[2];
 static PIRN_ATOMIC(int) discards;
 static int send_rc;
 
-static void count_discard(void *message, void *ctx)
+static void count_discard(void *arg, void *message)
 {
-    (void)ctx;
+    (void)arg;
     EXPLORE_CHECK(*(int *)message == 5);
     pirn__add(&discards, 1, relaxed);
 }
@@ -172,6 +172,133 @@ MODEL(oneshot_both_are_told_of_the_close)
     check_told(1);
     pirn_oneshot_sender_free(tx);
     pirn_oneshot_receiver_free(rx);
+}
+
+/* One in memory of the receiver's, which is gone as soon as the sender is: who
+ * touches it then is found. */
+
+struct placed {
+    pirn_oneshot oneshot;
+    int room;
+};
+
+static struct placed *placed;
+
+static void place(void)
+{
+    placed = explore_heap.take(NULL, sizeof *placed, 16);
+    EXPLORE_CHECK(placed != NULL);
+    EXPLORE_CHECK(pirn_oneshot_init(&placed->oneshot, &owning, &placed->room,
+                                    &tx, &rx) == 0);
+}
+
+static void end_placed(void)
+{
+    pirn_oneshot_deinit(&placed->oneshot);
+    explore_heap.give(NULL, placed, sizeof *placed, 16);
+    placed = NULL;
+}
+
+static void free_sender(void *arg)
+{
+    (void)arg;
+    pirn_oneshot_sender_free(tx);
+}
+
+static void try_and_end(void *arg)
+{
+    int rc = pirn_oneshot_try_recv(rx, &received);
+
+    (void)arg;
+    if (rc != -EAGAIN)
+        end_placed();
+}
+
+/* Goal: who has received, or has been told that nothing comes, may use the memory
+ * for something else at once. */
+MODEL(oneshot_placed_ends_after_a_look, .preemptions = EXPLORE_UNBOUNDED)
+{
+    place();
+    explore_thread(send_five, NULL);
+    explore_thread(try_and_end, NULL);
+    explore_join();
+    if (placed != NULL)
+        end_placed();
+    EXPLORE_CHECK(send_rc == 0);
+    EXPLORE_CHECK((received == 5) + pirn__load(&discards, relaxed) == 1);
+}
+
+/* Goal: the same of a sender that goes without a message. */
+MODEL(oneshot_placed_ends_after_a_sender_in_vain,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    place();
+    explore_thread(free_sender, NULL);
+    explore_thread(try_and_end, NULL);
+    explore_join();
+    if (placed != NULL)
+        end_placed();
+    EXPLORE_CHECK(received == 0 && pirn__load(&discards, relaxed) == 0);
+}
+
+/* Poll, and again if that was rung for. */
+static enum pirn_poll poll_twice(void)
+{
+    enum pirn_poll poll = model_bell_poll(&bells[0], &op.future);
+
+    if (poll == PIRN_PENDING && model_bell_rang(&bells[0]))
+        poll = model_bell_poll(&bells[0], &op.future);
+    return poll;
+}
+
+static void wait_and_end(void *arg)
+{
+    (void)arg;
+    pirn_oneshot_recv_init(&op, rx, &received);
+    if (poll_twice() == PIRN_READY)
+        end_placed();
+    else
+        pirn_future_drop(&op.future);
+}
+
+/* Goal: the same of one that waits for it, and perhaps gives up waiting. */
+MODEL(oneshot_placed_ends_after_a_wait, .preemptions = EXPLORE_UNBOUNDED)
+{
+    place();
+    explore_thread(send_five, NULL);
+    explore_thread(wait_and_end, NULL);
+    explore_join();
+    if (placed != NULL)
+        end_placed();
+    EXPLORE_CHECK((received == 5) + pirn__load(&discards, relaxed) == 1);
+    EXPLORE_CHECK(model_bell_wakers(&bells[0]) == 0);
+}
+
+static void refuse_and_end(void *arg)
+{
+    (void)arg;
+    pirn_oneshot_receiver_close(rx);
+    pirn_oneshot_finished_init(&op, rx);
+    if (poll_twice() == PIRN_READY)
+        end_placed();
+}
+
+/* Goal: who wants no message any more is told when the sender is gone, and may
+ * then use the memory; the message was refused or is discarded. */
+MODEL(oneshot_placed_ends_when_the_sender_has, .preemptions = EXPLORE_UNBOUNDED)
+{
+    place();
+    explore_thread(send_five, NULL);
+    explore_thread(refuse_and_end, NULL);
+    explore_join();
+    if (placed != NULL) {
+        EXPLORE_CHECK(model_bell_rang(&bells[0]));
+        EXPLORE_CHECK(model_bell_poll(&bells[0], &op.future) == PIRN_READY);
+        end_placed();
+    }
+    EXPLORE_CHECK((send_rc == PIRN_ECLOSED) +
+                      pirn__load(&discards, relaxed) == 1);
+    EXPLORE_CHECK(model_bell_wakers(&bells[0]) == 0);
 }
 
 /* A promise. */

@@ -299,3 +299,22 @@ TEST(permit_describes_itself)
     poller_drop(&r.p);
     lab_end(&lab);
 }
+
+/* Goal: a reservation costs one unit of budget, and without any takes no place. */
+TEST(permit_reservation_spends_budget)
+{
+    struct pirn__turn turn = {.budget = 0};
+    struct lab lab = lab_new(2);
+    struct reserving r;
+
+    reserving_init(&r, lab.tx, 2);
+    r.p.turn = &turn;
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&r.p));
+    EXPECT_EQ(2, pirn_mpsc_sender_info(lab.tx).available);
+    turn.budget = 1;
+    EXPECT_EQ(0, reserving_end(&r));
+    EXPECT_EQ(0, turn.budget);
+    EXPECT_EQ(0, pirn_mpsc_sender_info(lab.tx).available);
+    pirn_mpsc_permit_release(&r.op.permit);
+    lab_end(&lab);
+}

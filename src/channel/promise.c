@@ -22,7 +22,7 @@ struct pirn_promise {
     pirn_waitlist waiters;    /* lock */
     struct pirn__home *home;  /* constant; or NULL */
     pirn_discard_fn *discard; /* constant; or NULL */
-    void *discard_ctx;        /* constant */
+    void *discard_arg;        /* constant */
     char value[];             /* constant once is_set */
 };
 
@@ -44,7 +44,7 @@ int pirn_promise_new(const pirn_channel_options *options, pirn_promise **out)
         .value_size = (uint32_t)options->message_size,
         .home = home,
         .discard = options->discard,
-        .discard_ctx = options->discard_ctx,
+        .discard_arg = options->discard_arg,
     };
     pirn__lock_init(&promise->lock);
     pirn__init(&promise->is_set, false);
@@ -83,8 +83,8 @@ void pirn_promise_unref(pirn_promise *promise)
                  "a promise is not given up while a get waits on it");
     home = promise->home;
     if (pirn_promise_is_set(promise))
-        pirn__message_discard(promise->discard, promise->value,
-                              promise->discard_ctx);
+        pirn__message_discard(promise->discard, promise->discard_arg,
+                              promise->value);
     pirn__home_give(home, promise, sizeof *promise + promise->value_size);
     if (home != NULL)
         pirn__home_unref(home);

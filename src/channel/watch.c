@@ -245,7 +245,7 @@ static bool may_end_locked(pirn_waiter *waiter)
 /* Is what has been copied out the value that is waited for? */
 static bool is_wanted(const pirn_watch_op *op)
 {
-    return op->rc < 0 || op->fn_ == NULL || op->fn_(op->value_, op->arg_);
+    return op->rc < 0 || op->fn_ == NULL || op->fn_(op->arg_, op->value_);
 }
 
 static enum pirn_poll op_poll(pirn_future *self, pirn_cx *cx)

@@ -146,7 +146,7 @@ TEST(watch_change_wakes_all_once)
     pirn_watch_sender_unref(tx);
 }
 
-static bool is_at_least(const void *value, void *arg)
+static bool is_at_least(void *arg, const void *value)
 {
     return *(const int *)value >= *(int *)arg;
 }

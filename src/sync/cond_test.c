@@ -170,3 +170,27 @@ TEST(cond_deinit_with_waiter_aborts)
     poller_drop(&a);
     pirn_mutex_unlock(&mutex);
 }
+
+/* Goal: a wait costs a unit of budget, for the mutex that it locks again; without
+ * any that is left alone. */
+TEST(cond_wait_spends_budget)
+{
+    struct pirn__turn turn = {.budget = 0};
+    pirn_cond cond = PIRN_COND_INIT;
+    pirn_mutex mutex = PIRN_MUTEX_INIT;
+    pirn_cond_wait_op op;
+    poller a = waiter(&op, &cond, &mutex);
+
+    a.turn = &turn;
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&a));
+    pirn_cond_signal(&cond);
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&a));
+    EXPECT_EQ(0, pirn_mutex_try_lock(&mutex));
+    pirn_mutex_unlock(&mutex);
+    turn.budget = 1;
+    EXPECT_EQ(PIRN_READY, poller_poll(&a));
+    EXPECT_EQ(0, turn.budget);
+    pirn_future_discard(&op.future);
+    pirn_mutex_deinit(&mutex);
+    pirn_cond_deinit(&cond);
+}

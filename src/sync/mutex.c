@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "sched/worker.h"
+#include "sync/giver.h"
 #include "sync/waitlist.h"
 #include "task/await.h"
 #include "task/local.h"
@@ -29,9 +30,6 @@
 _Static_assert(sizeof(pirn_mutex) <= 40, "a mutex is small");
 
 enum { MUTEX_FREE, MUTEX_LOCKED, MUTEX_CONTENDED };
-
-/* Whether an operation may let others run first; kind_ of its waiter. */
-enum { LOCK_PATIENT, LOCK_AT_ONCE };
 
 /* How often a newcomer looks again, some microseconds at most: longer than a
  * short section on another processor, and less than it takes to be woken from
@@ -74,18 +72,10 @@ static void note_line_locked(pirn_mutex *mutex)
         pirn__store(&mutex->word_, MUTEX_LOCKED, relaxed);
 }
 
-/* The task that runs here, or NULL. */
-static const void *task_here(void)
-{
-    const struct pirn__local *local = pirn__local();
-
-    return local == NULL || local->turn == NULL ? NULL : local->turn->task;
-}
-
 /* Hand a CONTENDED mutex to the first in line.  False: nobody is. */
 static bool hand_over(pirn_mutex *mutex)
 {
-    const void *giver = task_here();
+    uint32_t giver = pirn__giver_here();
     pirn_waker waker = {0};
     pirn_waiter *first;
 
@@ -94,8 +84,7 @@ static bool hand_over(pirn_mutex *mutex)
     if (first != NULL) {
         waker = pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
         note_line_locked(mutex);
-        /* relaxed: a hint for who comes next. */
-        pirn__store(&mutex->giver_, giver, relaxed);
+        pirn__giver_note_locked(&mutex->giver_, giver);
     }
     pirn__unlock(&mutex->lock_);
     if (first != NULL)
@@ -131,32 +120,6 @@ static bool lock_may_end_locked(pirn_waiter *waiter)
     return false;
 }
 
-/* This task was the last to hand the mutex over, and nobody has since. */
-static bool is_giver(const pirn_mutex *mutex, const struct pirn__turn *turn)
-{
-    if (turn == NULL || turn->task == NULL)
-        return false;
-    /* relaxed: a hint. */
-    return pirn__load(&mutex->giver_, relaxed) == turn->task;
-}
-
-/* A task that has handed the mutex over and wants it back at once lets the
- * others run for a turn, once, before it stands in line.  Else tasks that lock
- * and unlock in a loop, and have once been in line together (the kernel has
- * stopped a holder, say), would be in line for ever: each unlock a hand-over,
- * each lock a wait.  So the line gets shorter, until there is none. */
-static bool gives_way(pirn_mutex_lock_op *op, pirn_cx *cx)
-{
-    pirn_mutex *mutex = op->mutex_;
-
-    if (op->waiter_.kind_ == LOCK_AT_ONCE || !is_giver(mutex, cx->turn_))
-        return false;
-    /* relaxed: a hint. */
-    pirn__store(&mutex->giver_, NULL, relaxed);
-    pirn__turn_defer(cx);
-    return true;
-}
-
 /* Without standing in line: READY, or PENDING with a wake arranged; false if it
  * has to stand in line. */
 static bool try_first(pirn_mutex_lock_op *op, pirn_cx *cx, enum pirn_poll *poll)
@@ -165,9 +128,12 @@ static bool try_first(pirn_mutex_lock_op *op, pirn_cx *cx, enum pirn_poll *poll)
     if (!pirn__coop_spend(cx))
         return true;
     if (word_locked(op->mutex_) != MUTEX_FREE)
-        return gives_way(op, cx);
+        return pirn__giver_gives_way(&op->mutex_->giver_, cx, &op->waiter_);
     *poll = PIRN_READY;
-    return try_lock(op->mutex_);
+    if (!try_lock(op->mutex_))
+        return false;
+    pirn__giver_repay(&op->mutex_->giver_);
+    return true;
 }
 
 static enum pirn_poll lock_poll(pirn_future *self, pirn_cx *cx)
@@ -231,7 +197,7 @@ void pirn_mutex_lock_init(pirn_mutex_lock_op *op, pirn_mutex *mutex)
     op->future.ops = &lock_ops;
     op->mutex_ = mutex;
     pirn__wait_init(&op->waiter_);
-    op->waiter_.kind_ = LOCK_PATIENT;
+    op->waiter_.kind_ = PIRN__GIVER_PATIENT;
 }
 
 /* Straight-line calls. */
@@ -249,7 +215,7 @@ static bool is_worth_a_spin(const struct pirn__local *local,
     if (local->driving == NULL)
         return true;
     return local->worker != NULL && local->worker->pool->count > 1 &&
-           !is_giver(mutex, local->turn);
+           !pirn__giver_is(&mutex->giver_, local->turn);
 }
 
 /* Try again for a moment, unless somebody is in line. */
@@ -283,7 +249,7 @@ lock_slowly(pirn_mutex *mutex, pirn_deadline deadline, int rc)
         return 0;
     pirn_mutex_lock_init(&op, mutex);
     if (deadline.ns == 0) /* it is to try, not to wait for a turn */
-        op.waiter_.kind_ = LOCK_AT_ONCE;
+        op.waiter_.kind_ = PIRN__GIVER_AT_ONCE;
     return pirn__await_here(local, &op.future, deadline);
 }
 
@@ -291,8 +257,10 @@ int pirn_mutex_lock(pirn_mutex *mutex, pirn_deadline deadline)
 {
     int rc = pirn__fast_path(pirn__local());
 
-    if (rc == 0 && try_lock(mutex))
+    if (rc == 0 && try_lock(mutex)) {
+        pirn__giver_repay(&mutex->giver_);
         return 0;
+    }
     return lock_slowly(mutex, deadline, rc);
 }
 
@@ -310,7 +278,7 @@ void pirn_mutex_init(pirn_mutex *mutex)
     pirn__init(&mutex->word_, MUTEX_FREE);
     pirn__lock_init(&mutex->lock_);
     pirn__waitlist_init(&mutex->waiters_);
-    pirn__init(&mutex->giver_, NULL);
+    pirn__giver_init(&mutex->giver_);
 }
 
 void pirn_mutex_deinit(pirn_mutex *mutex)

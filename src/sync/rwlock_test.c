@@ -183,3 +183,26 @@ TEST(rwlock_describes_itself)
     pirn_future_describe(&op.future, &text);
     EXPECT(strstr(buf, "read lock") != NULL);
 }
+
+/* Goal: each lock costs one unit of budget, to read and to write alike, and
+ * without any it is left alone. */
+TEST(rwlock_lock_spends_budget)
+{
+    pirn_rwlock lock = PIRN_RWLOCK_INIT;
+    pirn_rwlock_op ops[2];
+    poller locks[2] = {reader(&ops[0], &lock), writer(&ops[1], &lock)};
+
+    for (int i = 0; i < 2; i++) {
+        struct pirn__turn turn = {.budget = 0};
+
+        locks[i].turn = &turn;
+        EXPECT_EQ(PIRN_PENDING, poller_poll(&locks[i]));
+        EXPECT_EQ(0, pirn_rwlock_try_write(&lock));
+        pirn_rwlock_write_unlock(&lock);
+        turn.budget = 1;
+        EXPECT_EQ(PIRN_READY, poller_poll(&locks[i]));
+        EXPECT_EQ(0, turn.budget);
+        pirn_future_discard(&ops[i].future);
+    }
+    pirn_rwlock_deinit(&lock);
+}

@@ -22,6 +22,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "sync/giver.h"
 #include "sync/waitlist.h"
 #include "task/await.h"
 #include "task/local.h"
@@ -111,8 +112,8 @@ static bool grant_locked(pirn_sem *sem, struct pirn__wake_batch *batch)
 }
 
 /* With the lock held and WAITERS set: serve the line, wake, and return without
- * the lock. */
-static void grant_and_unlock(pirn_sem *sem)
+ * the lock.  `giver`: who has released permits, or 0. */
+static void grant_and_unlock(pirn_sem *sem, uint32_t giver)
 {
     struct pirn__wake_batch batch;
     bool is_done;
@@ -123,6 +124,8 @@ static void grant_and_unlock(pirn_sem *sem)
         /* After the first turn others may have done the rest. */
         is_done =
             (word_locked(sem) & SEM_WAITERS) == 0 || grant_locked(sem, &batch);
+        if (batch.count > 0)
+            pirn__giver_note_locked(&sem->giver_, giver);
         pirn__unlock(&sem->lock_);
         pirn__wake_batch_wake(&batch);
         if (is_done)
@@ -158,6 +161,7 @@ static inline bool try_release(pirn_sem *sem, uint32_t permits)
 /* The long way; false if nobody waits any more. */
 static bool release_to_line(pirn_sem *sem, uint32_t permits)
 {
+    uint32_t giver = pirn__giver_here();
     uint32_t word;
 
     pirn__lock(&sem->lock_);
@@ -169,7 +173,7 @@ static bool release_to_line(pirn_sem *sem, uint32_t permits)
     require_room(word, permits);
     /* relaxed: WAITERS is set, so only holders of the lock act on it. */
     pirn__store(&sem->word_, word + permits * SEM_PERMIT, relaxed);
-    grant_and_unlock(sem);
+    grant_and_unlock(sem, giver);
     return true;
 }
 
@@ -236,26 +240,38 @@ static bool acquire_may_end_locked(pirn_waiter *waiter)
     return true;
 }
 
+/* Without standing in line: READY, or PENDING with a wake arranged; false if it
+ * has to stand in line. */
+static bool try_first(pirn_sem_acquire_op *op, pirn_cx *cx,
+                      enum pirn_poll *poll)
+{
+    int rc;
+
+    *poll = PIRN_READY;
+    if (op->rc < 0) /* said by init */
+        return true;
+    *poll = PIRN_PENDING;
+    if (!pirn__coop_spend(cx))
+        return true;
+    rc = try_acquire(op->sem_, op->waiter_.count_);
+    if (rc == -EAGAIN)
+        return pirn__giver_gives_way(&op->sem_->giver_, cx, &op->waiter_);
+    op->rc = rc;
+    *poll = PIRN_READY;
+    pirn__giver_repay(&op->sem_->giver_);
+    return true;
+}
+
 static enum pirn_poll acquire_poll(pirn_future *self, pirn_cx *cx)
 {
     static const struct pirn__wait_rules rules = {acquire_may_end_locked};
     pirn_sem_acquire_op *op =
         PIRN_CONTAINER_OF(self, pirn_sem_acquire_op, future);
     pirn_sem *sem = op->sem_;
+    enum pirn_poll poll;
 
-    if (!pirn__wait_is_in(&op->waiter_)) {
-        int rc;
-
-        if (op->rc < 0) /* said by init */
-            return PIRN_READY;
-        if (!pirn__coop_spend(cx))
-            return PIRN_PENDING;
-        rc = try_acquire(sem, op->waiter_.count_);
-        if (rc != -EAGAIN) {
-            op->rc = rc;
-            return PIRN_READY;
-        }
-    }
+    if (!pirn__wait_is_in(&op->waiter_) && try_first(op, cx, &poll))
+        return poll;
     return pirn__wait_poll(&op->waiter_, cx, &sem->waiters_, &sem->lock_,
                            &rules);
 }
@@ -274,7 +290,7 @@ static void acquire_drop(pirn_future *self)
     pirn__lock(&sem->lock_);
     state = pirn__wait_leave_locked(&op->waiter_, &own);
     if (state == PIRN__WAIT_QUEUED)
-        grant_and_unlock(sem);
+        grant_and_unlock(sem, 0);
     else
         pirn__unlock(&sem->lock_);
     if (own.ops != NULL)
@@ -322,6 +338,7 @@ void pirn_sem_acquire_init(pirn_sem_acquire_op *op, pirn_sem *sem,
     op->rc = permits > PIRN_SEM_MAX ? -EINVAL : 0;
     pirn__wait_init(&op->waiter_);
     op->waiter_.count_ = permits;
+    op->waiter_.kind_ = PIRN__GIVER_PATIENT;
 }
 
 /* Straight-line calls. */
@@ -341,6 +358,8 @@ __attribute__((noinline)) static int wait_and_acquire(struct pirn__local *local,
     int rc;
 
     pirn_sem_acquire_init(&op, sem, permits);
+    if (deadline.ns == 0) /* it is to try, not to wait for a turn */
+        op.waiter_.kind_ = PIRN__GIVER_AT_ONCE;
     rc = pirn__await_here(local, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
@@ -356,6 +375,8 @@ int pirn_sem_acquire(pirn_sem *sem, uint32_t permits, pirn_deadline deadline)
         return -EINVAL;
     if (rc == 0) {
         rc = try_acquire(sem, permits);
+        if (rc == 0)
+            pirn__giver_repay(&sem->giver_);
         if (rc != -EAGAIN)
             return rc;
     }
@@ -371,6 +392,7 @@ int pirn_sem_init(pirn_sem *sem, uint32_t permits)
     pirn__init(&sem->word_, permits << SEM_SHIFT);
     pirn__lock_init(&sem->lock_);
     pirn__waitlist_init(&sem->waiters_);
+    pirn__giver_init(&sem->giver_);
     return 0;
 }
 

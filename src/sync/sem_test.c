@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include <pirn/fiber.h>
+#include <pirn/time.h>
+
+#include "engine/one_thread.h"
 #include "engine/poller.h"
 #include "sync/waitlist.h"
 
@@ -318,6 +322,139 @@ TEST(sem_straight_line_calls_that_do_not_wait)
     pirn_sem_release(&sem, 0);
     EXPECT_EQ(0, pirn_sem_available(&sem));
     pirn_sem_deinit(&sem);
+}
+
+/* In a runtime. */
+
+enum { TURNS = 30 };
+
+static struct {
+    pirn_sem sem;
+    int holders;
+    int done;
+    int turns;
+    int turns_with_line; /* in which somebody stood in line */
+} play;
+
+static int acquire_again_and_again(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TURNS; i++) {
+        EXPECT_EQ(0, pirn_sem_acquire(&play.sem, 1, PIRN_NEVER));
+        EXPECT_EQ(1, ++play.holders);
+        /* The first holder suspends, and all others come to stand in line. */
+        if (play.turns++ == 0)
+            EXPECT_EQ(0, pirn_yield());
+        if (!pirn__waitlist_empty(&play.sem.waiters_))
+            play.turns_with_line++;
+        play.holders--;
+        pirn_sem_release(&play.sem, 1);
+    }
+    play.done++;
+    return 0;
+}
+
+static int start_and_wait(void *arg)
+{
+    (void)arg;
+    EXPECT_EQ(0, pirn_sem_init(&play.sem, 1));
+    for (int i = 0; i < 4; i++)
+        EXPECT_EQ(0, pirn_go(acquire_again_and_again, NULL));
+    while (play.done < 4)
+        EXPECT_EQ(0, pirn_yield());
+    EXPECT_EQ(4 * TURNS, play.turns);
+    EXPECT_GE(play.turns_with_line, 3);
+    EXPECT_LE(play.turns_with_line, 8);
+    pirn_sem_deinit(&play.sem);
+    return 0;
+}
+
+/* Goal: tasks that acquire again and again, and were in line together once, do
+ * not stay in line for ever.
+ * Method: four fibers on one thread.  Somebody is in line at the beginning, and
+ * hardly ever afterwards. */
+TEST(sem_line_of_tasks_that_come_back_dissolves)
+{
+    play.done = play.turns = play.turns_with_line = 0;
+    EXPECT_EQ(0, run_on_one_thread(start_and_wait, NULL));
+}
+
+static int acquire_and_give_away(void *arg)
+{
+    pirn_sem_acquire_op op;
+    poller other;
+
+    (void)arg;
+    EXPECT_EQ(0, pirn_sem_init(&play.sem, 1));
+    EXPECT_EQ(0, pirn_sem_acquire(&play.sem, 1, PIRN_NEVER));
+    other = acquire(&op, &play.sem, 1);
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&other));
+    pirn_sem_release(&play.sem, 1);
+    /* Given to the other, who does not run: one turn, then in line. */
+    EXPECT_EQ(-ETIMEDOUT, pirn_sem_acquire(&play.sem, 1, PIRN_EXPIRED));
+    EXPECT_EQ(-ETIMEDOUT, pirn_sem_acquire(&play.sem, 1, pirn_after_us(100)));
+    EXPECT_EQ(PIRN_READY, poller_poll(&other));
+    pirn_sem_release(&play.sem, 1);
+    EXPECT_EQ(0, pirn_sem_acquire(&play.sem, 1, PIRN_NEVER));
+    pirn_sem_release(&play.sem, 1);
+    pirn_sem_deinit(&play.sem);
+    return 0;
+}
+
+/* Goal: who gives way stands in line after a turn, and meets its deadline. */
+TEST(sem_that_was_given_away_is_waited_for)
+{
+    EXPECT_EQ(0, run_on_one_thread(acquire_and_give_away, NULL));
+}
+
+static int come_after_a_turn(void *arg)
+{
+    pirn_sem_acquire_op op;
+    poller late = acquire(&op, &play.sem, 1);
+
+    (void)arg;
+    EXPECT(pirn__waitlist_empty(&play.sem.waiters_));
+    EXPECT_EQ(0, pirn_yield());
+    EXPECT_EQ(0, pirn_yield());
+    EXPECT(!pirn__waitlist_empty(&play.sem.waiters_));
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&late));
+    pirn_sem_release(&play.sem, 1);
+    EXPECT_EQ(0, late.wakes);
+    EXPECT_EQ(0, pirn_yield());
+    EXPECT_EQ(1, play.done);
+    EXPECT_EQ(PIRN_READY, poller_poll(&late));
+    return 0;
+}
+
+static int give_way_once(void *arg)
+{
+    pirn_sem_acquire_op op;
+    poller other;
+
+    (void)arg;
+    EXPECT_EQ(0, pirn_sem_init(&play.sem, 1));
+    EXPECT_EQ(0, pirn_sem_acquire(&play.sem, 1, PIRN_NEVER));
+    other = acquire(&op, &play.sem, 1);
+    EXPECT_EQ(PIRN_PENDING, poller_poll(&other));
+    pirn_sem_release(&play.sem, 1);
+    EXPECT_EQ(PIRN_READY, poller_poll(&other));
+    EXPECT_EQ(0, pirn_go(come_after_a_turn, NULL));
+    EXPECT_EQ(0, pirn_sem_acquire(&play.sem, 1, PIRN_NEVER));
+    play.done++;
+    pirn_sem_release(&play.sem, 1);
+    EXPECT_EQ(0, pirn_yield());
+    pirn_sem_deinit(&play.sem);
+    return 0;
+}
+
+/* Goal: who gives way does so for a turn and no longer; then it stands in line,
+ * and nobody passes it.
+ * Method: the permit is handed to one that keeps it; another task looks at the
+ * line, stands in it, and gives the permit back. */
+TEST(sem_who_gives_way_stands_in_line_after_a_turn)
+{
+    play.done = 0;
+    EXPECT_EQ(0, run_on_one_thread(give_way_once, NULL));
 }
 
 /* Permits as a value. */

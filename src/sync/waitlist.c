@@ -54,14 +54,6 @@ void pirn__waitlist_end_all_and_unlock(pirn_waitlist *list, pirn_lock *lock,
     }
 }
 
-/* The waker of the poll is a task's own: to clone it is one addition, which may
- * be done under a lock. */
-static bool is_tasks_own(const pirn_cx *cx)
-{
-    return cx->turn_ != NULL && cx->turn_->task != NULL &&
-           pirn__waker_is_of(cx->waker, cx->turn_->task);
-}
-
 static bool is_told_already(const pirn_waiter *waiter, const pirn_cx *cx)
 {
     return waiter->state_ == PIRN__WAIT_QUEUED &&
@@ -94,8 +86,6 @@ static bool wait_locked(pirn_waiter *waiter, const pirn_cx *cx,
 {
     if (is_told_already(waiter, cx))
         return false;
-    if (spare->ops == NULL && is_tasks_own(cx))
-        *spare = pirn_waker_clone(cx->waker);
     if (spare->ops != NULL || cx->waker->ops == NULL) {
         *spare = pirn__wait_enter_locked(waiter, list, *spare);
         return false;
@@ -106,6 +96,28 @@ static bool wait_locked(pirn_waiter *waiter, const pirn_cx *cx,
     return true;
 }
 
+/* The poll of a task: its waker needs no spare, and it is asked once. */
+static enum pirn_poll poll_of_task(pirn_waiter *waiter, const pirn_cx *cx,
+                                   pirn_waitlist *list, pirn_lock *lock,
+                                   const struct pirn__wait_rules *rules)
+{
+    pirn_waker old = {0};
+    bool ended;
+
+    pirn__lock(lock);
+    ended = rules->may_end_locked(waiter);
+    if (ended)
+        pirn__wait_leave_locked(waiter, &old);
+    else if (!is_told_already(waiter, cx)) {
+        pirn__cx_ref_task(cx);
+        old = pirn__wait_enter_locked(waiter, list, *cx->waker);
+    }
+    pirn__unlock(lock);
+    if (old.ops != NULL)
+        pirn_waker_drop(old);
+    return ended ? PIRN_READY : PIRN_PENDING;
+}
+
 enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
                                pirn_waitlist *list, pirn_lock *lock,
                                const struct pirn__wait_rules *rules)
@@ -113,7 +125,9 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
     pirn_waker spare = {0}, own = {0};
     bool ended;
 
-    if (!pirn__wait_is_in(waiter) && !is_tasks_own(cx))
+    if (pirn__cx_task(cx) != NULL)
+        return poll_of_task(waiter, cx, list, lock, rules);
+    if (!pirn__wait_is_in(waiter))
         spare = pirn_waker_clone(cx->waker);
     pirn__lock(lock);
     /* Ends: it is asked again once at most. */

@@ -20,15 +20,10 @@ struct flow {
 
 static struct flow flow;
 
-static void discard(void *message, void *ctx)
+static void discard(void *arg, void *message)
 {
-    (void)ctx;
+    (void)arg;
     flow.discarded += *(int *)message;
-}
-
-static void discard_item(void *arg, void *item)
-{
-    discard(item, arg);
 }
 
 static int send_some(void *arg)
@@ -86,7 +81,7 @@ static int consumer_begin(struct consumer *consumer)
         .item_size = sizeof consumer->items[0],
         .max = 3,
         .patience_ns = 3000000,
-        .discard = discard_item,
+        .discard = discard,
     };
 
     for (int i = 0; i < SOURCES; i++) {

@@ -324,6 +324,74 @@ TEST(once_victim_hands_over)
     CANCEL_SWEEP(begin_once, end_once, NULL, 3);
 }
 
+/* Barrier. */
+
+static pirn_barrier barrier;
+static int leaders;
+
+static int meet(void)
+{
+    int rc = pirn_barrier_wait(&barrier, PIRN_NEVER);
+
+    leaders += rc > 0;
+    return rc < 0 ? rc : 0;
+}
+
+static int other_meets(void *arg)
+{
+    int rc = meet();
+
+    (void)arg;
+    others_done += rc == 0;
+    return rc;
+}
+
+static int late_one_meets(void *arg)
+{
+    int rc = take_a_while();
+
+    return rc < 0 ? rc : other_meets(arg);
+}
+
+static int victim_meets(void *arg)
+{
+    (void)arg;
+    return meet();
+}
+
+static int begin_barrier(void *arg, pirn_task **victim)
+{
+    int rc = pirn_barrier_init(&barrier, 3);
+
+    (void)arg;
+    leaders = 0;
+    if (rc == 0)
+        rc = start_others(other_meets, 1);
+    if (rc == 0)
+        rc = pirn_go_with(victim_meets, NULL, NULL, victim);
+    if (rc == 0)
+        rc = pirn_go(late_one_meets, NULL);
+    if (rc == 0)
+        rc = pirn_go(late_one_meets, NULL);
+    return rc;
+}
+
+static int end_barrier(void *arg, int outcome)
+{
+    (void)arg;
+    if (!have_others_done(outcome == 0 ? 2 : 3) || leaders != 1)
+        return -EIO;
+    return only_cancelled(outcome);
+}
+
+/* Goal: a victim that gives up has not come, and the others wait for one more;
+ * one that has gone on counts.
+ * Method: four come to a barrier of three. */
+TEST(barrier_victim_has_not_come)
+{
+    CANCEL_SWEEP(begin_barrier, end_barrier, NULL, 2);
+}
+
 /* A stackless task, which is dropped. */
 
 struct reader {

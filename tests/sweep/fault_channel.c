@@ -158,6 +158,24 @@ static void make_oneshot(void)
     pirn_oneshot_receiver_free(receiver);
 }
 
+/* Nothing needs memory but a plain thread's first wait, and without that the
+ * memory is still the caller's to end. */
+static void place_oneshot(void)
+{
+    pirn_oneshot_sender *sender = SWEEP_JUNK;
+    pirn_oneshot_receiver *receiver = SWEEP_JUNK;
+    pirn_oneshot oneshot;
+    int room, message = 7;
+
+    EXPECT_EQ(0, pirn_oneshot_init(&oneshot, &bounded, &room, &sender,
+                                   &receiver));
+    EXPECT_EQ(0, SWEPT(pirn_oneshot_send(sender, &message)));
+    (void)SWEPT(pirn_oneshot_finished(receiver, PIRN_NEVER));
+    (void)SWEPT(pirn_oneshot_recv(receiver, &message, PIRN_NEVER));
+    EXPECT_EQ(7, message);
+    pirn_oneshot_deinit(&oneshot);
+}
+
 static void make_promise(void)
 {
     pirn_promise *promise = SWEEP_JUNK;
@@ -178,6 +196,7 @@ TEST(fault_in_channels)
     SWEEP(make_broadcast, SWEEP_MEMORY);
     SWEEP(make_watch, SWEEP_MEMORY);
     SWEEP(make_oneshot, SWEEP_MEMORY);
+    SWEEP(place_oneshot, SWEEP_MEMORY);
     SWEEP(make_promise, SWEEP_MEMORY);
 }
 

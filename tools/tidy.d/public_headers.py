@@ -93,6 +93,36 @@ def label_order(tree):
                        "labels once each, in the order " + ", ".join(LABELS))
 
 
+def cancel_lines(tree):
+    """What can be given up says what has happened then."""
+    for source in tree.public_headers():
+        for offset, declaration, comment in _declarations(source):
+            if comment is None or comment.text.startswith("As pirn_"):
+                continue
+            waits = re.search(r"(?m)^Suspends\s+yes", comment.text)
+            operation = re.search(r"\bpirn_\w+_init\(\s*pirn_\w+_op \*op\b",
+                                  declaration)
+            if ((waits or operation)
+                    and "Cancel" not in LABEL_LINE.findall(comment.text)):
+                yield (source.path, source.line_at(offset),
+                       f"{_name(declaration)}: say under 'Cancel' what has "
+                       "happened if it is given up")
+
+
+def callback_order(tree):
+    """A callback gets the user's `arg` first, like a method its object."""
+    for source in tree.public_headers():
+        for match in re.finditer(
+                r"(?m)^typedef\b[^;{]*\b(pirn_\w+_fn)\(([^;]*)\);",
+                source.code):
+            parameters = [re.sub(r"\s+", " ", part).strip()
+                          for part in match[2].split(",")]
+            if "void *arg" in parameters[1:] or re.search(
+                    r"\bvoid \*ctx$", match[2]):
+                yield (source.path, source.line_at(match.start()),
+                       f"{match[1]}: 'void *arg' is the first parameter")
+
+
 def header_size(tree):
     for source in tree.public_headers():
         if len(source.lines) > MAX_LINES:

@@ -22,6 +22,7 @@ GOOD_HEADER = HEAD + """\
  *
  * Thread    any
  * Suspends  yes
+ * Cancel    nothing is lost
  * Errors    -ENOMEM  no memory
  */
 PIRN_API PIRN_MUST_CHECK int pirn_good_do(int x);
@@ -30,6 +31,10 @@ pirn_good_do_two(int x);
 
 /* As pirn_good_do(). */
 PIRN_API PIRN_MUST_CHECK int pirn_good_do_three(int x);
+
+/* Called with each. */
+typedef bool pirn_good_fn(void *arg, const void *item);
+typedef void pirn_good_frame_fn(pirn_frame *frame);
 
 /* How full it is. */
 typedef struct pirn_good_fill {
@@ -191,6 +196,15 @@ BAD = {
     "label_order": [
         _header("/* Do.\n *\n * Errors    -EIO  no\n * Thread    any\n */\n"
                 "PIRN_API PIRN_MUST_CHECK int pirn_bad(void);\n")],
+    "cancel_lines": [
+        _header("/* Do.\n *\n * Suspends  yes\n * Errors    -EIO  no\n */\n"
+                "PIRN_API PIRN_MUST_CHECK int pirn_bad(void);\n"),
+        _header("/* Do.\n *\n * Thread    any\n */\n"
+                "PIRN_API void pirn_bad_init(pirn_bad_op *op);\n")],
+    "callback_order": [
+        _header("typedef int pirn_bad_fn(const void *item, void *arg);\n"),
+        _header("typedef int\npirn_bad_fn(int x,\n            void *arg);\n"),
+        _header("typedef void pirn_bad_fn(void *item, void *ctx);\n")],
     "header_size": [_header("int x;\n" * 401)],
     "names_exist": [{"README.md": "See `pirn_nothing()`.\n"},
                     {"docs/architecture.md": "See `pirn__nothing_*`.\n"}],
