@@ -38,6 +38,11 @@ static bool parse_number(const char *text, uint64_t *value)
     return true;
 }
 
+const char *pirn__environment_text(const char *name)
+{
+    return secure_getenv(name);
+}
+
 int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
                              uint64_t *value)
 {

@@ -18,4 +18,7 @@ int pirn__environment_number(const char *name, uint64_t low, uint64_t high,
 int pirn__environment_word(const char *name, const char *const *words,
                            uint32_t count, uint32_t *index);
 
+/* The variable as it is; NULL when it is not set or there are none. */
+const char *pirn__environment_text(const char *name);
+
 #endif /* PIRN_SYS_ENVIRONMENT_H */

@@ -17,16 +17,9 @@
 
 enum { FORK_GUARDS = 8 };
 
-static PIRN_ATOMIC(uint32_t) generation;
+pirn__fork_counter pirn__fork_count;
 static pirn_lock *guarded[FORK_GUARDS]; /* constant after the constructors */
 static uint32_t guarded_count;
-
-uint32_t pirn__fork_generation(void)
-{
-    /* relaxed: changes only while a child has one thread, which reads its own
-     * write. */
-    return pirn__load(&generation, relaxed);
-}
 
 void pirn__fork_guard(pirn_lock *lock)
 {
@@ -54,7 +47,7 @@ static void enter_child(void)
     for (uint32_t i = 0; i < guarded_count; i++)
         pirn__lock_init(guarded[i]);
     /* relaxed: the child has no other thread yet. */
-    pirn__add(&generation, 1, relaxed);
+    pirn__add(&pirn__fork_count, 1, relaxed);
 }
 
 /* A refusal for want of memory leaves forks unseen; there is nobody to tell. */

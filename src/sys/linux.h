@@ -57,6 +57,8 @@ int pirn__linux_mapping_limit(void);
 /* linux_fd.c */
 void pirn__linux_close(int fd);
 ssize_t pirn__linux_read(int fd, void *buf, size_t len);
+/* Only for the simulated world, whose sockets take files. */
+ssize_t pirn__linux_pread(int fd, void *buf, size_t len, off_t offset);
 ssize_t pirn__linux_write(int fd, const void *buf, size_t len);
 ssize_t pirn__linux_readv(int fd, const struct iovec *vec, int count);
 ssize_t pirn__linux_writev(int fd, const struct iovec *vec, int count);

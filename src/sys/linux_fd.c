@@ -75,6 +75,16 @@ ssize_t pirn__linux_read(int fd, void *buf, size_t len)
     return pirn__linux_count(n);
 }
 
+ssize_t pirn__linux_pread(int fd, void *buf, size_t len, off_t offset)
+{
+    ssize_t n;
+
+    do {
+        n = pread(fd, buf, len, offset);
+    } while (n < 0 && errno == EINTR);
+    return pirn__linux_count(n);
+}
+
 ssize_t pirn__linux_write(int fd, const void *buf, size_t len)
 {
     struct pipe_guard guard = block_sigpipe();

@@ -192,5 +192,5 @@ __attribute__((constructor(101))) static void register_lock_ops(void)
         .wake_one = wake_lock_waiter,
     };
 
-    pirn__lock_set_ops(&ops);
+    (void)pirn__lock_set_ops(&ops);
 }

@@ -27,12 +27,17 @@
  *
  * Time passes when nobody can go on: to the earliest time that somebody waits
  * for.  Now and then it passes before that, as a choice.
+ *
+ * Walks.  Where there are too many executions for all of them, each draws its
+ * choices at random.  Nothing sleeps then, for nothing is known to be explored.
  */
 #include "engine/explore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "engine/explore_internal.h"
@@ -44,6 +49,7 @@ enum {
     STACK_SIZE = 256 * 1024,
     NOBODY = EXPLORE_THREADS,
     FIRST_TIME_NS = 1000000,
+    DEFAULT_PREEMPTIONS = 2,
 };
 
 struct thread {
@@ -84,6 +90,12 @@ static struct {
     unsigned depth; /* choices in the path */
     unsigned at;    /* choices made in this execution */
     bool replaying; /* a path from outside: only indices are known */
+    /* The search. */
+    uint64_t end_ns; /* of the time it may take; 0: all there is */
+    bool late;       /* it took that, and was not through */
+    bool walking;
+    uint64_t random;
+    unsigned rarity; /* a choice in so many is not the first one */
     /* This execution. */
     uint8_t sleeping;
     uint64_t now_ns;
@@ -180,6 +192,24 @@ static void require_same(bool same)
                      EXPLORE_PLACE);
 }
 
+static unsigned draw(unsigned count)
+{
+    /* xorshift (G. Marsaglia, 2003); never zero. */
+    x.random ^= x.random << 13;
+    x.random ^= x.random >> 7;
+    x.random ^= x.random << 17;
+    return (unsigned)(x.random >> 32) % count;
+}
+
+/* What a choice begins with: the first alternative.  A walk takes another one
+ * now and then, so that it gets far with few of them. */
+static uint8_t first_index(unsigned count, unsigned rarity)
+{
+    if (!x.walking || draw(rarity) != 0)
+        return 0;
+    return (uint8_t)draw(count);
+}
+
 unsigned explore_choose(unsigned count)
 {
     struct choice *choice;
@@ -188,7 +218,8 @@ unsigned explore_choose(unsigned count)
         return 0;
     choice = next_choice();
     if (x.at > x.depth) {
-        *choice = (struct choice){.count = (uint8_t)count};
+        *choice = (struct choice){.count = (uint8_t)count,
+                                  .index = first_index(count, x.rarity)};
         x.depth = x.at;
     } else if (x.replaying) {
         choice->count = (uint8_t)count;
@@ -364,7 +395,7 @@ static uint8_t sleepers(const struct choice *choice)
 {
     uint8_t sleeping = choice->sleeping;
 
-    if (x.options.every_order)
+    if (x.options.every_order || x.walking)
         return 0;
     for (unsigned i = 0; i < choice->index; i++) {
         if (!is_bounded() ||
@@ -393,6 +424,9 @@ static const struct choice *choose_thread(struct choice *fresh)
     choice = next_choice();
     if (x.at > x.depth) {
         *choice = *fresh;
+        /* Who follows one that cannot go on is open. */
+        choice->index = first_index(
+            choice->count, choice->costs[choice->count - 1] > 0 ? x.rarity : 1);
         x.depth = x.at;
     } else if (x.replaying) {
         fresh->index = choice->index;
@@ -617,6 +651,7 @@ static void execute(void)
     x.steps = 0;
     x.redundant = false;
     x.event_count = 0;
+    x.rarity = x.walking ? 2u << draw(5) : 1;
     make_thread(0, body_entry, NULL);
     x.thread_count = 1;
     x.self = 0;
@@ -630,9 +665,23 @@ static void execute(void)
         x.result.executions++;
 }
 
-/* Turn the path to the next alternative; false when all have been tried. */
+static uint64_t real_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Turn the path to the next alternative; false when all have been tried, or the
+ * time is over. */
 static bool advance(void)
 {
+    x.late = x.end_ns != 0 && real_ns() >= x.end_ns;
+    if (x.late)
+        return false;
+    if (x.walking)
+        x.depth = 0;
     /* An execution that was cut short leaves later choices of the path
      * unmade; they belong to it and are over. */
     if (x.depth > x.at)
@@ -646,14 +695,16 @@ static bool advance(void)
         }
         x.depth--;
     }
-    return false;
+    return x.walking;
 }
 
 static void print_trace(void)
 {
     for (unsigned i = 0; i < x.event_count; i++)
         explore_print_event(&x.events[i]);
-    fprintf(stderr, "PIRN_MODEL_PATH=\"");
+    fprintf(stderr, "%sPIRN_MODEL_PATH=\"%s",
+            x.end_ns != 0 ? "PIRN_MODEL_SECONDS=1 " : "",
+            x.walking ? "walk " : "");
     for (unsigned i = 0; i < x.at && i < x.depth; i++)
         fprintf(stderr, "%s%u", i > 0 ? " " : "", x.choices[i].index);
     fprintf(stderr, "\"\n");
@@ -699,7 +750,7 @@ static void set_default(int *option, int value)
 
 static void set_defaults(struct explore_options *options)
 {
-    set_default(&options->preemptions, 2);
+    set_default(&options->preemptions, DEFAULT_PREEMPTIONS);
     set_default(&options->spurious, 1);
     set_default(&options->timeouts, 1);
     set_default(&options->stale, 1000);
@@ -715,6 +766,10 @@ static bool load_path(void)
     char *end;
 
     x.depth = 0;
+    if (text != NULL && strncmp(text, "walk ", 5) == 0) {
+        x.walking = true;
+        text += 5;
+    }
     while (text != NULL && *text != '\0' && x.depth < MAX_CHOICES) {
         unsigned long index = strtoul(text, &end, 10);
 
@@ -775,11 +830,84 @@ const uint64_t *explore_outcomes(void)
     return x.outcomes;
 }
 
+/* Go on until `seconds` from now. */
+static struct explore_result search_for(double seconds, void (*body)(void),
+                                        const struct explore_options *options,
+                                        bool quiet)
+{
+    struct explore_result result;
+
+    x.end_ns = real_ns() + (uint64_t)(seconds * 1e9);
+    result = explore_run(body, options, quiet);
+    x.end_ns = 0;
+    return result;
+}
+
+static struct explore_result walk_for(double seconds, void (*body)(void),
+                                      const struct explore_options *options,
+                                      bool quiet)
+{
+    struct explore_result result;
+
+    x.walking = true;
+    x.random = test_seed() | 1;
+    result = search_for(seconds, body, options, quiet);
+    x.walking = false;
+    return result;
+}
+
+static int one_more(int preemptions)
+{
+    if (preemptions == 0)
+        return DEFAULT_PREEMPTIONS + 1;
+    return preemptions < 0 ? 1 : preemptions + 1;
+}
+
+struct explore_result explore_beyond(void (*body)(void),
+                                     const struct explore_options *options,
+                                     double seconds, bool quiet)
+{
+    struct explore_options more = *options;
+    struct explore_result result, walks;
+
+    more.preemptions = one_more(options->preemptions);
+    more.executions = UINT64_MAX;
+    result = search_for(seconds / 2, body, &more, quiet);
+    if (result.finding != EXPLORE_CLEAN || !x.late)
+        return result;
+    walks = walk_for(seconds / 2, body, &more, quiet);
+    walks.walks = walks.executions;
+    walks.executions += result.executions;
+    walks.redundant += result.redundant;
+    return walks;
+}
+
+static void expect_clean_beyond(const char *name, void (*body)(void),
+                                const struct explore_options *options,
+                                double seconds)
+{
+    struct explore_result result =
+        explore_beyond(body, options, seconds, false);
+
+    printf("%s: %llu executions beyond, %llu redundant, %llu walks, "
+           "preemptions %d\n",
+           name, (unsigned long long)result.executions,
+           (unsigned long long)result.redundant,
+           (unsigned long long)result.walks, x.options.preemptions);
+    EXPECT_EQ(EXPLORE_CLEAN, result.finding);
+}
+
 void explore_expect_clean(const char *name, void (*body)(void),
                           const struct explore_options *options)
 {
-    struct explore_result result = explore_run(body, options, false);
+    const char *seconds = getenv("PIRN_MODEL_SECONDS");
+    struct explore_result result;
 
+    if (seconds != NULL) {
+        expect_clean_beyond(name, body, options, strtod(seconds, NULL));
+        return;
+    }
+    result = explore_run(body, options, false);
     printf("%s: %llu executions, %llu redundant, preemptions %d\n", name,
            (unsigned long long)result.executions,
            (unsigned long long)result.redundant, x.options.preemptions);

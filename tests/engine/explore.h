@@ -81,6 +81,7 @@ struct explore_result {
     enum explore_finding finding;
     uint64_t executions; /* complete ones */
     uint64_t redundant;  /* cut short by sleep sets */
+    uint64_t walks;      /* of the executions: drawn at random */
     char text[160];      /* what was found */
 };
 
@@ -89,7 +90,14 @@ struct explore_result explore_run(void (*body)(void),
                                   const struct explore_options *options,
                                   bool quiet);
 
-/* Explore and make a finding a failure of the current test. */
+/* Look beyond the bound for about so long: all executions with one preemption
+ * more; if there are too many, others at random. */
+struct explore_result explore_beyond(void (*body)(void),
+                                     const struct explore_options *options,
+                                     double seconds, bool quiet);
+
+/* Explore and make a finding a failure of the current test.  With
+ * PIRN_MODEL_SECONDS in the environment: beyond the bound, for so long. */
 void explore_expect_clean(const char *name, void (*body)(void),
                           const struct explore_options *options);
 

@@ -57,6 +57,56 @@ TEST(finds_failed_check_of_torn_increment)
     expect_finding(EXPLORE_CHECK_FAILED, lose_an_increment);
 }
 
+/* ---- Beyond the bound. ---- */
+
+TEST(finds_beyond_the_bound_what_needs_one_preemption_more)
+{
+    const struct explore_options none = {.preemptions = -1, .stale = -1};
+
+    buggy = true;
+    EXPECT_EQ(EXPLORE_CLEAN,
+              explore_run(lose_an_increment, &none, true).finding);
+    EXPECT_EQ(EXPLORE_CHECK_FAILED,
+              explore_beyond(lose_an_increment, &none, 10, true).finding);
+    buggy = false;
+    EXPECT_EQ(EXPLORE_CLEAN,
+              explore_beyond(lose_an_increment, &none, 10, false).finding);
+}
+
+static PIRN_ATOMIC(uint32_t) places[10];
+
+/* So much follows that the search never comes back to the beginning. */
+static void add_and_go_on(void *arg)
+{
+    add_torn(arg);
+    for (int i = 0; i < 40; i++)
+        pirn__add(&places[i % 10], 1, acq_rel);
+}
+
+static void lose_an_increment_early(void)
+{
+    explore_thread(add_and_go_on, NULL);
+    explore_thread(add_and_go_on, NULL);
+    explore_join();
+    EXPLORE_CHECK(pirn__load(&word, relaxed) == 2);
+}
+
+TEST(finds_by_walking_what_stands_too_early_for_the_search)
+{
+    const struct explore_options all = {.preemptions = EXPLORE_UNBOUNDED};
+    struct explore_result result;
+
+    buggy = true;
+    EXPECT_EQ(
+        EXPLORE_CHECK_FAILED,
+        explore_beyond(lose_an_increment_early, &all, 2, true).finding);
+    buggy = false;
+    result = explore_beyond(lose_an_increment_early, &all, 0.2, false);
+    EXPECT_EQ(EXPLORE_CLEAN, result.finding);
+    EXPECT_GE(result.executions, result.walks);
+    EXPECT_NE(0, result.walks);
+}
+
 /* ---- A race: data behind a flag that publishes nothing. ---- */
 
 static void publish(void *arg)

@@ -109,7 +109,7 @@ static inline void model_home_begin(struct model_home *model)
     pirn__init(&model->home.refs, 1);
     pirn__list_init(&model->home.participants);
     pirn__slabs_init(&model->slabs, &explore_heap, NULL, &model->home);
-    pirn__group_init(&model->group, &model->home);
+    pirn__group_init(&model->group, &model->home, &model->slabs);
 }
 
 /* After the join: every task has ended and nobody holds a cell. */
@@ -162,7 +162,7 @@ model_home_spawn(struct model_home *model, const pirn_future *future,
     struct pirn__task *task = pirn__task_new(&plan);
 
     EXPLORE_CHECK(task != NULL);
-    if (pirn__group_admit(&model->group, task, &plan) < 0) {
+    if (pirn__group_admit(&model->group, NULL, task, &plan) < 0) {
         pirn__task_discard_new(task, &plan);
         return NULL;
     }

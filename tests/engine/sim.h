@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/engine/sim.h - a simulated world for whole programs.
+/* tests/engine/sim.h - stories for the simulated world of pirn/sim.h.
  *
  * A story is a program: it makes a runtime, current-thread or with workers, and
- * does something over the network.  The simulator runs it on one thread of the
- * system.  Its threads are virtual, and a seed chooses which goes on at each
- * system call; time is a number that jumps when nobody can go on; sockets,
- * eventfds, timers and wait sets are the simulator's.  The same seed makes the
- * same run, to the byte.
+ * does something over the network.  The same seed makes the same run, to the
+ * byte.
  *
  *     static void echo(void)
  *     {
@@ -17,16 +14,10 @@
  *
  *     TEST(echo_survives) { sim_expect_clean("echo", echo, NULL, 250); }
  *
- * A run has two phases.  Until `fault_ms` the weather is bad: connections are
- * reset, cut off, refused, descriptors run out, waits end for no reason.  Then
- * it is calm, and the story has to come to its end within `live_s`.
- *
- * What must hold in every run is checked by the objects of sim_check.c: no task
- * lost, none polled twice at once, no timer early, every descriptor closed,
- * every waker and all memory given back.
- *
- * Each batch of seeds runs in a child process, so that a run that is given up
- * leaves nothing behind.
+ * To what every program may use a story adds: clients and requests, which are
+ * drawn as the other options are; a runtime as these want it; and bugs that are
+ * put in on purpose, to see whether they are found.  sim.c runs stories,
+ * sim_story.c is for them, sim_plant.c has the bugs.
  */
 #ifndef PIRN_TESTS_ENGINE_SIM_H
 #define PIRN_TESTS_ENGINE_SIM_H
@@ -47,8 +38,9 @@ enum sim_plant {
     SIM_PLANT_LEAKED_MEMORY, /* a handle is not given up */
 };
 
-/* Each is drawn from the seed if it is 0; SIM_NONE is none.  PIRN_SIM in the
- * environment sets them by name: "workers=2 resets=none". */
+/* Those of pirn_sim_options, in its order, and the story's own.  Each is drawn
+ * from the seed if it is 0; SIM_NONE is none.  PIRN_SIM in the environment sets
+ * them by name: "workers=2 resets=none". */
 enum { SIM_NONE = UINT32_MAX };
 
 struct sim_options {
@@ -70,12 +62,12 @@ struct sim_options {
 };
 
 enum sim_finding {
-    SIM_CLEAN,
-    SIM_CHECK_FAILED,
-    SIM_STUCK,    /* everybody waits for ever: a lost wake */
-    SIM_LATE,     /* it did not end in time after the faults had stopped */
-    SIM_LIVELOCK, /* it does not end */
-    SIM_DIED,     /* the process did, by an assertion or a signal */
+    SIM_CLEAN = PIRN_SIM_CLEAN,
+    SIM_CHECK_FAILED = PIRN_SIM_CHECK_FAILED,
+    SIM_STUCK = PIRN_SIM_STUCK,
+    SIM_LATE = PIRN_SIM_LATE,
+    SIM_LIVELOCK = PIRN_SIM_LIVELOCK,
+    SIM_DIED = PIRN_SIM_DIED,
 };
 
 struct sim_result {
@@ -125,6 +117,10 @@ bool sim_is_calm(void);
 
 /* Let others run, perhaps. */
 void sim_pause(const char *what, uint64_t value);
+
+/* For a short story: let threads lose their processor inside the library's
+ * functions more often than is good for a long one. */
+void sim_preempt_often(void);
 
 /* Note the first check that fails; the run goes on. */
 void sim_check(bool condition, const char *text);

@@ -22,7 +22,8 @@
  * Environment
  *     PIRN_SEED            as --seed
  *     PIRN_TEST_TIMEOUT_S  seconds one test may take; 0: for ever; default 60
- *     PIRN_TEST_SIZE       small, everyday (default) or long; see test_size()
+ *     PIRN_TEST_SIZE       small, everyday (default), long, or a number: so
+ *                          many per cent of the way to long; see test_size()
  */
 #ifndef PIRN_TESTS_ENGINE_TEST_H
 #define PIRN_TESTS_ENGINE_TEST_H

@@ -285,12 +285,17 @@ uint64_t test_seed(void)
 size_t test_size(size_t small, size_t everyday, size_t soak)
 {
     const char *wanted = getenv("PIRN_TEST_SIZE");
+    uint64_t percent;
 
-    if (wanted != NULL && strcmp(wanted, "small") == 0)
+    if (wanted == NULL)
+        return everyday;
+    if (strcmp(wanted, "small") == 0)
         return small;
-    if (wanted != NULL && strcmp(wanted, "long") == 0)
+    if (strcmp(wanted, "long") == 0 || soak <= everyday)
         return soak;
-    return everyday;
+    /* None in "everyday". */
+    percent = strtoul(wanted, NULL, 10);
+    return everyday + (size_t)((soak - everyday) * percent / 100);
 }
 
 static int timeout_s(void)

@@ -12,3 +12,5 @@ struct status {
 };
 int read_line(pirn_tcp *conn, struct line *line);
 void show(const struct event *event);
+int send_request(pirn_mpsc_sender *server, const char *name,
+                 pirn_oneshot_sender *reply);
