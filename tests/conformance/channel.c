@@ -10,16 +10,20 @@
  * All but "alone" on a current-thread runtime, on pools of two and four workers
  * and on a computational pool of three slots.  The partner at the other end is a
  * plain thread in one telling and a fiber in the next, where there is a runtime.
+ *
+ * In the simulated world (tests/sim) each seed chooses one of these ways.
  */
 #include <errno.h>
-#include <pthread.h>
 
 #include <pirn/pirn.h>
 
 #include "conformance/ways.h"
 #include "engine/test.h"
 
-enum { MANY = 500 };
+static int many(void)
+{
+    return (int)world_size(500, 50);
+}
 
 /* The calls of the stories. */
 
@@ -29,10 +33,10 @@ static int way_send(const struct way *way, pirn_mpsc_sender *sender,
     pirn_mpsc_send_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_mpsc_send(sender, message, deadline);
     pirn_mpsc_send_init(&op, sender, message);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -42,10 +46,10 @@ static int way_recv(const struct way *way, pirn_mpsc_receiver *receiver,
     pirn_mpsc_recv_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_mpsc_recv(receiver, message, deadline);
     pirn_mpsc_recv_init(&op, receiver, message);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     if (rc < 0)
         return rc;
     return op.n < 0 ? (int)op.n : 0;
@@ -57,10 +61,10 @@ static int way_take(const struct way *way, pirn_mpmc_receiver *receiver,
     pirn_mpmc_recv_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_mpmc_recv(receiver, message, deadline);
     pirn_mpmc_recv_init(&op, receiver, message);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     if (rc < 0)
         return rc;
     return op.n < 0 ? (int)op.n : 0;
@@ -72,11 +76,22 @@ static int way_answer(const struct way *way, pirn_oneshot_receiver *receiver,
     pirn_oneshot_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_oneshot_recv(receiver, message, deadline);
     pirn_oneshot_recv_init(&op, receiver, message);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
+}
+
+static int way_finished(const struct way *way, pirn_oneshot_receiver *receiver,
+                        pirn_deadline deadline)
+{
+    pirn_oneshot_op op;
+
+    if (is_straight(way))
+        return pirn_oneshot_finished(receiver, deadline);
+    pirn_oneshot_finished_init(&op, receiver);
+    return way_await(way, &op.future, deadline);
 }
 
 static int way_closed(const struct way *way, pirn_oneshot_sender *sender,
@@ -85,10 +100,10 @@ static int way_closed(const struct way *way, pirn_oneshot_sender *sender,
     pirn_oneshot_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_oneshot_closed(sender, deadline);
     pirn_oneshot_closed_init(&op, sender);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -98,10 +113,10 @@ static int way_hear(const struct way *way, pirn_broadcast_receiver *receiver,
     pirn_broadcast_recv_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_broadcast_recv(receiver, message, deadline);
     pirn_broadcast_recv_init(&op, receiver, message);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -111,10 +126,10 @@ static int way_changed(const struct way *way, pirn_watch_receiver *receiver,
     pirn_watch_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_watch_changed(receiver, value, deadline);
     pirn_watch_changed_init(&op, receiver, value);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -124,10 +139,10 @@ static int way_wait_for(const struct way *way, pirn_watch_receiver *receiver,
     pirn_watch_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_watch_wait_for(receiver, fn, bound, value, PIRN_NEVER);
     pirn_watch_wait_for_init(&op, receiver, fn, bound, value);
-    rc = way->await(&op.future, PIRN_NEVER);
+    rc = way_await(way, &op.future, PIRN_NEVER);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -135,10 +150,10 @@ static int way_get(const struct way *way, pirn_promise *promise, int *value)
 {
     pirn_promise_get_op op;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_promise_get(promise, value, PIRN_NEVER);
     pirn_promise_get_init(&op, promise, value);
-    return way->await(&op.future, PIRN_NEVER);
+    return way_await(way, &op.future, PIRN_NEVER);
 }
 
 /* The partner. */
@@ -146,16 +161,15 @@ static int way_get(const struct way *way, pirn_promise *promise, int *value)
 struct partner {
     pirn_fiber_fn *fn;
     void *arg;
-    pthread_t thread;
+    struct world_thread thread;
     pirn_task *task; /* NULL: a thread */
 };
 
-static void *partner_run(void *arg)
+static void partner_run(void *arg)
 {
-    struct partner *partner = arg;
+    const struct partner *partner = arg;
 
     EXPECT_EQ(0, partner->fn(partner->arg));
-    return NULL;
 }
 
 static void partner_start(const struct way *way, struct partner *partner,
@@ -165,8 +179,7 @@ static void partner_start(const struct way *way, struct partner *partner,
     if (way->fiber_partner)
         REQUIRE(pirn_go_with(fn, arg, NULL, &partner->task) == 0);
     else
-        REQUIRE(pthread_create(&partner->thread, NULL, partner_run,
-                               partner) == 0);
+        world_thread_start(&partner->thread, partner_run, partner);
 }
 
 static void partner_join(const struct way *way, struct partner *partner)
@@ -175,14 +188,14 @@ static void partner_join(const struct way *way, struct partner *partner)
     int outcome = -1;
 
     if (partner->task == NULL) {
-        pthread_join(partner->thread, NULL);
+        world_thread_join(&partner->thread);
         return;
     }
-    if (way->await == NULL) {
+    if (is_straight(way)) {
         EXPECT_EQ(0, pirn_task_join(partner->task, PIRN_NEVER, &outcome));
     } else {
         pirn_join_init(&op, partner->task);
-        EXPECT_EQ(0, way->await(&op.future, PIRN_NEVER));
+        EXPECT_EQ(0, way_await(way, &op.future, PIRN_NEVER));
         outcome = op.outcome;
     }
     EXPECT_EQ(0, outcome);
@@ -216,9 +229,9 @@ static const struct way ways[] = {
      PIRN_POOL_COMPUTATIONAL, true},
 };
 
-static void tell(void (*story)(const struct way *way))
+static void tell(const char *test, story_fn *story)
 {
-    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
+    tell_by_all(test, ways, sizeof ways / sizeof ways[0], story);
 }
 
 static pirn_channel_options of_ints(size_t capacity)
@@ -236,8 +249,10 @@ static int count_up(void *arg)
 {
     pirn_mpsc_sender *sender = arg;
 
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < many(); i++) {
+        world_pause();
         EXPECT_EQ(0, pirn_mpsc_send(sender, &i, PIRN_NEVER));
+    }
     pirn_mpsc_sender_unref(sender);
     return 0;
 }
@@ -254,7 +269,7 @@ static void hear_all(const struct way *way)
     EXPECT_EQ(-ETIMEDOUT, way_recv(way, receiver, &message, PIRN_EXPIRED));
     EXPECT_EQ(-1, message);
     partner_start(way, &partner, count_up, sender);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many(); i++) {
         EXPECT_EQ(0, way_recv(way, receiver, &message, PIRN_NEVER));
         EXPECT_EQ(i, message);
     }
@@ -273,7 +288,7 @@ TEST(channel_messages_then_the_end)
 
     for (int i = 0; i < 3; i++) {
         story_capacity = capacities[i];
-        tell(hear_all);
+        tell(__func__, hear_all);
     }
 }
 
@@ -283,8 +298,10 @@ static int hear_half(void *arg)
     pirn_mpsc_receiver *receiver = arg;
     int message = -1, taken;
 
-    for (taken = 0; taken < MANY / 2; taken++)
+    for (taken = 0; taken < many() / 2; taken++) {
+        world_pause();
         EXPECT_EQ(0, pirn_mpsc_recv(receiver, &message, PIRN_NEVER));
+    }
     pirn_mpsc_receiver_close(receiver);
     while (pirn_mpsc_recv(receiver, &message, PIRN_NEVER) == 0)
         EXPECT_EQ(taken++, message);
@@ -309,7 +326,7 @@ static void send_until_closed(const struct way *way)
     while ((rc = way_send(way, sender, &sent, PIRN_NEVER)) == 0)
         sent++;
     EXPECT_EQ(PIRN_ECLOSED, rc);
-    EXPECT_LE(MANY / 2, sent);
+    EXPECT_LE(many() / 2, sent);
     EXPECT_EQ(PIRN_ECLOSED, way_send(way, sender, &sent, PIRN_NEVER));
     EXPECT_EQ(PIRN_ECLOSED, pirn_mpsc_try_send(sender, &sent));
     partner_join(way, &partner);
@@ -320,7 +337,7 @@ static void send_until_closed(const struct way *way)
  * wait and refuses what comes later; what was sent before is received. */
 TEST(channel_closed_by_its_receiver)
 {
-    tell(send_until_closed);
+    tell(__func__, send_until_closed);
 }
 
 /* mpmc. */
@@ -341,6 +358,7 @@ static int take_share(void *arg)
         last = message;
         share->sum += message;
         share->count++;
+        world_pause();
     }
     pirn_mpmc_receiver_unref(share->receiver);
     return 0;
@@ -362,7 +380,7 @@ static void share_out(const struct way *way)
         shares[i].receiver = pirn_mpmc_receiver_ref(receiver);
         partner_start(way, &partners[i], take_share, &shares[i]);
     }
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many(); i++) {
         while (pirn_mpmc_try_send(sender, &i) == -EAGAIN) {
             if (way_take(way, receiver, &own, PIRN_EXPIRED) == 0) {
                 sum += own;
@@ -381,15 +399,15 @@ static void share_out(const struct way *way)
         sum += shares[i].sum;
         count += shares[i].count;
     }
-    EXPECT_EQ(MANY, count);
-    EXPECT_EQ((long)MANY * (MANY - 1) / 2, sum);
+    EXPECT_EQ(many(), count);
+    EXPECT_EQ((long)many() * (many() - 1) / 2, sum);
 }
 
 /* Goal: each message goes to one receiver, none is lost, each receiver sees the
  * order in which they were sent; all come to the end. */
 TEST(channel_messages_are_shared_out)
 {
-    tell(share_out);
+    tell(__func__, share_out);
 }
 
 /* Oneshot. */
@@ -445,7 +463,56 @@ static void ask(const struct way *way)
 /* Goal: an answer, no answer, and nobody who wants one. */
 TEST(channel_oneshot_and_its_ends)
 {
-    tell(ask);
+    tell(__func__, ask);
+}
+
+static int answer_if_wanted(void *arg)
+{
+    EXPECT_EQ(0, pirn_oneshot_closed(arg, PIRN_NEVER));
+    EXPECT_EQ(PIRN_ECLOSED, pirn_oneshot_send(arg, &(int){42}));
+    return 0;
+}
+
+/* The memory is used for the next one before the partner is joined. */
+static void ask_in_own_memory(const struct way *way)
+{
+    const pirn_channel_options options = of_ints(0);
+    pirn_oneshot_sender *sender;
+    pirn_oneshot_receiver *receiver;
+    struct partner partners[3];
+    pirn_oneshot oneshot;
+    int room, message = 0;
+
+    EXPECT_EQ(0, pirn_oneshot_init(&oneshot, &options, &room, &sender,
+                                   &receiver));
+    partner_start(way, &partners[0], answer, sender);
+    EXPECT_EQ(0, way_answer(way, receiver, &message, PIRN_NEVER));
+    EXPECT_EQ(42, message);
+    pirn_oneshot_deinit(&oneshot);
+
+    EXPECT_EQ(0, pirn_oneshot_init(&oneshot, &options, &room, &sender,
+                                   &receiver));
+    partner_start(way, &partners[1], give_up_sending, sender);
+    EXPECT_EQ(PIRN_ECLOSED, way_answer(way, receiver, &message, PIRN_NEVER));
+    pirn_oneshot_deinit(&oneshot);
+
+    EXPECT_EQ(0, pirn_oneshot_init(&oneshot, &options, &room, &sender,
+                                   &receiver));
+    EXPECT_EQ(-ETIMEDOUT, way_finished(way, receiver, PIRN_EXPIRED));
+    partner_start(way, &partners[2], answer_if_wanted, sender);
+    pirn_oneshot_receiver_close(receiver);
+    EXPECT_EQ(0, way_finished(way, receiver, PIRN_NEVER));
+    pirn_oneshot_deinit(&oneshot);
+
+    for (int i = 0; i < 3; i++)
+        partner_join(way, &partners[i]);
+}
+
+/* Goal: the same in the memory of whoever asks, who may use it for something else
+ * as soon as the sender is known to be gone. */
+TEST(channel_oneshot_in_the_memory_of_its_receiver)
+{
+    tell(__func__, ask_in_own_memory);
 }
 
 /* Broadcast. */
@@ -454,8 +521,10 @@ static int announce(void *arg)
 {
     pirn_broadcast_sender *sender = arg;
 
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < many(); i++) {
+        world_pause();
         (void)pirn_broadcast_send(sender, &i);
+    }
     pirn_broadcast_sender_unref(sender);
     return 0;
 }
@@ -482,8 +551,8 @@ static void listen_in(const struct way *way)
         EXPECT_EQ(0, rc);
         EXPECT_EQ(next++, message);
     }
-    EXPECT_EQ(MANY, next);
-    EXPECT_LE(missed, MANY - 16);
+    EXPECT_EQ(many(), next);
+    EXPECT_LE(missed, many() - 16);
     partner_join(way, &partner);
     pirn_broadcast_receiver_free(receiver);
 }
@@ -492,7 +561,7 @@ static void listen_in(const struct way *way)
  * are never missed. */
 TEST(channel_broadcast_misses_nothing_unsaid)
 {
-    tell(listen_in);
+    tell(__func__, listen_in);
 }
 
 /* Watch. */
@@ -501,13 +570,15 @@ static int progress(void *arg)
 {
     pirn_watch_sender *sender = arg;
 
-    for (int i = 1; i <= MANY; i++)
+    for (int i = 1; i <= many(); i++) {
+        world_pause();
         (void)pirn_watch_send(sender, &i);
+    }
     pirn_watch_sender_unref(sender);
     return 0;
 }
 
-static bool is_at_least(const void *value, void *bound)
+static bool is_at_least(void *bound, const void *value)
 {
     return *(const int *)value >= *(int *)bound;
 }
@@ -518,7 +589,7 @@ static void look_on(const struct way *way)
     pirn_watch_sender *sender;
     pirn_watch_receiver *receiver;
     struct partner partner;
-    int value = 0, last = 0, bound = MANY / 2;
+    int value = 0, last = 0, bound = many() / 2;
 
     EXPECT_EQ(0, pirn_watch_new(&options, &value, &sender, &receiver));
     EXPECT_EQ(-ETIMEDOUT, way_changed(way, receiver, &value, PIRN_EXPIRED));
@@ -530,8 +601,8 @@ static void look_on(const struct way *way)
         EXPECT_LE(last + 1, value);
         last = value;
     }
-    EXPECT_EQ(MANY, last);
-    bound = MANY + 1;
+    EXPECT_EQ(many(), last);
+    bound = many() + 1;
     EXPECT_EQ(PIRN_ECLOSED,
               way_wait_for(way, receiver, is_at_least, &bound, &value));
     partner_join(way, &partner);
@@ -542,7 +613,7 @@ static void look_on(const struct way *way)
  */
 TEST(channel_watch_sees_the_last)
 {
-    tell(look_on);
+    tell(__func__, look_on);
 }
 
 /* Promise. */
@@ -579,7 +650,7 @@ static void wait_for_promise(const struct way *way)
 /* Goal: one of two sets the value; who waits gets it. */
 TEST(channel_promise_is_kept_once)
 {
-    tell(wait_for_promise);
+    tell(__func__, wait_for_promise);
 }
 
 /* Cancellation. */
@@ -608,28 +679,28 @@ static int cancelled_calls(void *arg)
     return 0;
 }
 
-static int cancel_while_waiting(void *arg)
+static void cancel_while_waiting(const struct way *way)
 {
     pirn_task *task = NULL;
     int outcome = -1;
 
-    (void)arg;
+    (void)way;
     EXPECT_EQ(0, pirn_go_with(cancelled_calls, NULL, NULL, &task));
     EXPECT_EQ(0, pirn_yield());
     pirn_task_cancel(task);
     EXPECT_EQ(0, pirn_task_join(task, PIRN_NEVER, &outcome));
     EXPECT_EQ(0, outcome);
     pirn_task_unref(task);
-    return 0;
 }
 
 /* Goal: a cancelled fiber is answered so by every call, also where nothing would
  * have to be waited for; nothing is sent, received or reserved. */
 TEST(channel_calls_of_a_cancelled_fiber)
 {
-    for (uint32_t workers = 0; workers <= 2; workers += 2) {
-        const pirn_runtime_options options = {.workers = workers};
+    static const struct way fibers[] = {
+        {"fiber", 0, tell_by_run, NULL, 0, false},
+        {"fiber of 2", 2, tell_by_run, NULL, 0, false},
+    };
 
-        EXPECT_EQ(0, pirn_run_with(cancel_while_waiting, NULL, &options, NULL));
-    }
+    tell_by_all(__func__, fibers, 2, cancel_while_waiting);
 }

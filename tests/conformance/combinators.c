@@ -10,11 +10,10 @@
  *   beside    straight-line calls on a plain thread inside a runtime
  *
  * What is waited for is opened by other threads.
+ *
+ * In the simulated world (tests/sim) each seed chooses one of these ways.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <pirn/pirn.h>
 
@@ -80,7 +79,7 @@ static void gate_pass(struct gate *gate)
 
     gate_open(gate);
     while (!passed) {
-        sched_yield();
+        world_yield();
         pirn__lock(&gate->lock);
         passed = gate->passed;
         pirn__unlock(&gate->lock);
@@ -156,10 +155,10 @@ static int way_select(const struct way *way, size_t count,
     pirn_select_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_select(branches, count, deadline);
     pirn_select_init(&op, branches, count);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.index;
 }
 
@@ -168,10 +167,10 @@ static int way_race(const struct way *way, size_t count, pirn_deadline deadline)
     pirn_select_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_race(branches, count, deadline);
     pirn_race_init(&op, branches, count);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.index;
 }
 
@@ -181,14 +180,14 @@ static int way_join(const struct way *way, size_t count, bool tries,
     pirn_join_all_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return tries ? pirn_try_join_all(branches, count, deadline)
                      : pirn_join_all(branches, count, deadline);
     if (tries)
         pirn_try_join_all_init(&op, branches, count);
     else
         pirn_join_all_init(&op, branches, count);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -198,19 +197,20 @@ static int way_next(const struct way *way, pirn_stream *stream, void *item,
     pirn_next_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_next(stream, item, deadline);
     pirn_next_init(&op, stream, item);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
 /* The ways. */
 
-/* A stackless task that awaits somebody else's future. */
+/* A stackless task that awaits somebody else's future, or drops it. */
 struct proxy {
     pirn_frame frame;
     pirn_future *future;
+    bool begun;
     pirn_timeout_op timeout;
     pirn_deadline deadline;
 };
@@ -220,12 +220,23 @@ static enum pirn_poll proxy_poll(pirn_future *self, pirn_cx *cx)
     struct proxy *proxy = PIRN_FRAME_OF(self, struct proxy, frame);
 
     PIRN_ASYNC_BEGIN(&proxy->frame, cx);
+    proxy->begun = true;
     PIRN_AWAIT_UNTIL(&proxy->timeout, proxy->future, proxy->deadline);
     PIRN_ASYNC_RETURN(proxy->timeout.rc);
     PIRN_ASYNC_END();
 }
 
-static const pirn_async_ops proxy_ops = PIRN_ASYNC_OPS(proxy_poll, NULL);
+static void proxy_cleanup(pirn_frame *frame)
+{
+    struct proxy *proxy = PIRN_CONTAINER_OF(frame, struct proxy, frame);
+
+    /* Cancelled before its first poll. */
+    if (!proxy->begun)
+        pirn_future_drop(proxy->future);
+}
+
+static const pirn_async_ops proxy_ops =
+    PIRN_ASYNC_OPS(proxy_poll, proxy_cleanup);
 
 static pirn_task *spawn_proxy(pirn_future *future, pirn_deadline deadline)
 {
@@ -267,9 +278,9 @@ static const struct way ways[] = {
      PIRN_POOL_COMPUTATIONAL, false},
 };
 
-static void tell(void (*story)(const struct way *way))
+static void tell(const char *test, story_fn *story)
 {
-    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
+    tell_by_all(test, ways, sizeof ways / sizeof ways[0], story);
 }
 
 /* Threads that open gates. */
@@ -277,26 +288,27 @@ struct opener {
     size_t first;
     size_t step;
     size_t count;
-    pthread_t thread;
+    struct world_thread thread;
 };
 
-static void *open_gates(void *arg)
+static void open_gates(void *arg)
 {
     const struct opener *opener = arg;
 
-    for (size_t i = opener->first; i < opener->count; i += opener->step)
+    for (size_t i = opener->first; i < opener->count; i += opener->step) {
+        world_pause();
         gate_open(&gates[i]);
-    return NULL;
+    }
 }
 
 static void opener_start(struct opener *opener)
 {
-    EXPECT_EQ(0, pthread_create(&opener->thread, NULL, open_gates, opener));
+    world_thread_start(&opener->thread, open_gates, opener);
 }
 
 static void opener_join(struct opener *opener)
 {
-    EXPECT_EQ(0, pthread_join(opener->thread, NULL));
+    world_thread_join(&opener->thread);
 }
 
 /* The stories. */
@@ -333,7 +345,7 @@ static void first_wins(const struct way *way)
  * Method: another thread opens one. */
 TEST(combinators_first_of_several)
 {
-    tell(first_wins);
+    tell(__func__, first_wins);
 }
 
 /* One gate stays, the others come and go. */
@@ -364,7 +376,7 @@ static void keep_one(const struct way *way)
  * Method: the other one is always ready; fairness is what ends it. */
 TEST(combinators_branch_kept_across_turns)
 {
-    tell(keep_one);
+    tell(__func__, keep_one);
 }
 
 static void all_end(const struct way *way)
@@ -389,7 +401,7 @@ static void all_end(const struct way *way)
  * Method: two threads open the gates as fast as they can. */
 TEST(combinators_all_of_many)
 {
-    tell(all_end);
+    tell(__func__, all_end);
 }
 
 static void first_failure(const struct way *way)
@@ -413,7 +425,7 @@ static void first_failure(const struct way *way)
  * Method: one gate is open, one fails. */
 TEST(combinators_first_failure)
 {
-    tell(first_failure);
+    tell(__func__, first_failure);
 }
 
 static void too_late(const struct way *way)
@@ -435,23 +447,22 @@ static void too_late(const struct way *way)
  * Method: two of four are there. */
 TEST(combinators_join_that_is_too_late)
 {
-    tell(too_late);
+    tell(__func__, too_late);
 }
 
 /* One byte into a pipe, when whoever waits for it has been woken for others. */
 struct writer {
     int fd;
-    pthread_t thread;
+    struct world_thread thread;
 };
 
-static void *write_late(void *arg)
+static void write_late(void *arg)
 {
     const struct writer *writer = arg;
 
     for (int i = 0; i < 10; i++)
         gate_pass(&gates[i]);
-    EXPECT_EQ(1, write(writer->fd, "x", 1));
-    return NULL;
+    world_send(writer->fd, "x", 1);
 }
 
 static void wait_for_a_pipe(const struct way *way)
@@ -461,7 +472,7 @@ static void wait_for_a_pipe(const struct way *way)
     pirn_fd *file = NULL;
     int ends[2];
 
-    EXPECT_EQ(0, pipe(ends));
+    world_pipe(ends);
     writer.fd = ends[1];
     EXPECT_EQ(0, pirn_fd_adopt(ends[0], &file));
     gates_init(MANY);
@@ -469,12 +480,12 @@ static void wait_for_a_pipe(const struct way *way)
     branches[MANY - 1] = (pirn_branch)PIRN_BRANCH(&ready);
     for (int i = 10; i < MANY - 1; i++)
         gate_open(&gates[i]);
-    EXPECT_EQ(0, pthread_create(&writer.thread, NULL, write_late, &writer));
+    world_thread_start(&writer.thread, write_late, &writer);
     EXPECT_EQ(0, way_join(way, MANY, false, PIRN_NEVER));
     EXPECT_EQ(0, ready.rc);
-    EXPECT_EQ(0, pthread_join(writer.thread, NULL));
+    world_thread_join(&writer.thread);
     pirn_fd_close(file);
-    EXPECT_EQ(0, close(ends[1]));
+    world_close(ends[1]);
 }
 
 /* Goal: a descriptor among many branches is watched, also by a plain thread that
@@ -482,7 +493,7 @@ static void wait_for_a_pipe(const struct way *way)
  * Method: gates are opened one after the other; then comes a byte. */
 TEST(combinators_descriptor_among_many_branches)
 {
-    tell(wait_for_a_pipe);
+    tell(__func__, wait_for_a_pipe);
 }
 
 /* A stream of numbers that another thread puts in. */
@@ -492,10 +503,15 @@ struct numbers {
     int first, limit;  /* lock; first..limit-1 are there */
     bool ended;        /* lock */
     pirn_waker waker;  /* lock */
-    pthread_t feeder;
+    struct world_thread feeder;
 };
 
-enum { NUMBERS = 500, FEEDERS = 3 };
+enum { FEEDERS = 3 };
+
+static int how_many(void)
+{
+    return (int)world_size(500, 50);
+}
 
 static enum pirn_poll numbers_poll_next(pirn_stream *self, pirn_cx *cx,
                                         void *item, int *rc)
@@ -533,15 +549,16 @@ static void numbers_drop(pirn_stream *self)
     pirn_waker_drop(waker);
 }
 
-static void *feed(void *arg)
+static void feed(void *arg)
 {
     struct numbers *numbers = arg;
 
-    for (int i = 1; i <= NUMBERS + 1; i++) {
+    for (int i = 1; i <= how_many() + 1; i++) {
         pirn_waker waker;
 
+        world_pause();
         pirn__lock(&numbers->lock);
-        if (i > NUMBERS)
+        if (i > how_many())
             numbers->ended = true;
         else
             numbers->limit = i;
@@ -549,7 +566,6 @@ static void *feed(void *arg)
         pirn__unlock(&numbers->lock);
         pirn_waker_wake(waker);
     }
-    return NULL;
 }
 
 static void numbers_start(struct numbers *numbers)
@@ -558,7 +574,7 @@ static void numbers_start(struct numbers *numbers)
                                         .drop = numbers_drop};
 
     *numbers = (struct numbers){.stream = {&ops}};
-    EXPECT_EQ(0, pthread_create(&numbers->feeder, NULL, feed, numbers));
+    world_thread_start(&numbers->feeder, feed, numbers);
 }
 
 static void consume(const struct way *way, size_t capacity)
@@ -581,8 +597,8 @@ static void consume(const struct way *way, size_t capacity)
         EXPECT_EQ(expected[merge.key]++, item);
     EXPECT_EQ(0, rc);
     for (size_t i = 0; i < FEEDERS; i++) {
-        EXPECT_EQ(NUMBERS, expected[i]);
-        EXPECT_EQ(0, pthread_join(numbers[i].feeder, NULL));
+        EXPECT_EQ(how_many(), expected[i]);
+        world_thread_join(&numbers[i].feeder);
     }
     pirn_stream_drop(&merge.stream);
 }
@@ -601,8 +617,8 @@ static void merge_many(const struct way *way)
  * Method: three threads feed three streams; few places, and many. */
 TEST(combinators_merge_of_streams)
 {
-    tell(merge_few);
-    tell(merge_many);
+    tell(__func__, merge_few);
+    tell(__func__, merge_many);
 }
 
 static void batches(const struct way *way)
@@ -631,8 +647,8 @@ static void batches(const struct way *way)
         for (size_t i = 0; i < chunk.count; i++)
             EXPECT_EQ(expected++, ((int *)chunk.items)[i]);
     }
-    EXPECT_EQ(NUMBERS, expected);
-    EXPECT_EQ(0, pthread_join(numbers.feeder, NULL));
+    EXPECT_EQ(how_many(), expected);
+    world_thread_join(&numbers.feeder);
     pirn_stream_drop(&chunks.stream);
 }
 
@@ -641,10 +657,15 @@ static void batches(const struct way *way)
  * Method: each wait is first tried with a deadline that has passed. */
 TEST(combinators_chunks_of_a_stream)
 {
-    tell(batches);
+    tell(__func__, batches);
 }
 
-/* Cancellation. */
+/* Cancellation, by a fiber. */
+
+static const struct way fibers[] = {
+    {"fiber", 0, tell_by_run, NULL, 0, false},
+    {"fiber on 2 workers", 2, tell_by_run, NULL, 0, false},
+};
 
 static int join_some(void *arg)
 {
@@ -675,16 +696,15 @@ static void cancel_join(size_t count, size_t open, bool fiber)
     EXPECT_EQ((int)count, drops(count) + discards(count));
 }
 
-static int cancel_at_each(void *arg)
+static void cancel_at_each(const struct way *way)
 {
-    (void)arg;
+    (void)way;
     for (int fiber = 0; fiber < 2; fiber++)
         for (size_t open = 0; open < MANY; open += open < 5 ? 1 : 39) {
             if (open < 5)
                 cancel_join(5, open, fiber == 1);
             cancel_join(MANY, open, fiber == 1);
         }
-    return 0;
 }
 
 /* Goal: cancelled at whatever point, each branch is dropped or has a result
@@ -693,13 +713,7 @@ static int cancel_at_each(void *arg)
  * stackless task. */
 TEST(combinators_join_cancelled_at_each_point)
 {
-    static const uint32_t workers[] = {0, 2};
-
-    for (size_t i = 0; i < 2; i++) {
-        const pirn_runtime_options options = {.workers = workers[i]};
-
-        EXPECT_EQ(0, pirn_run_with(cancel_at_each, NULL, &options, NULL));
-    }
+    tell_by_all(__func__, fibers, 2, cancel_at_each);
 }
 
 static int select_for_ever(void *arg)
@@ -708,12 +722,12 @@ static int select_for_ever(void *arg)
     return pirn_select(branches, 3, PIRN_NEVER);
 }
 
-static int cancel_select(void *arg)
+static void cancel_select(const struct way *way)
 {
     pirn_task *task = NULL;
     int outcome = 0;
 
-    (void)arg;
+    (void)way;
     gates_init(3);
     branches[1].keep = true;
     EXPECT_EQ(0, pirn_go_with(select_for_ever, NULL, NULL, &task));
@@ -726,7 +740,6 @@ static int cancel_select(void *arg)
     EXPECT_EQ(0, gates[1].drops);
     gate_open(&gates[1]);
     EXPECT_EQ(1, pirn_select(branches, 3, PIRN_NEVER));
-    return 0;
 }
 
 /* Goal: a fiber that is cancelled in a select keeps what is kept, for whoever
@@ -734,11 +747,5 @@ static int cancel_select(void *arg)
  * Method: the fiber that cancelled it goes on with that branch. */
 TEST(combinators_select_cancelled_keeps_what_is_kept)
 {
-    static const uint32_t workers[] = {0, 2};
-
-    for (size_t i = 0; i < 2; i++) {
-        const pirn_runtime_options options = {.workers = workers[i]};
-
-        EXPECT_EQ(0, pirn_run_with(cancel_select, NULL, &options, NULL));
-    }
+    tell_by_all(__func__, fibers, 2, cancel_select);
 }

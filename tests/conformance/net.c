@@ -15,14 +15,16 @@
  *
  * The other end is a plain socket on the same thread; the kernel's buffers hold
  * what is under way.
+ *
+ * In the simulated world (tests/sim) each seed chooses one of these ways, and the
+ * network cuts what is sent into pieces: who wants so many bytes asks again.
  */
-#include <stdlib.h>
+#include <errno.h>
+#include <stdio.h>
 
-#include <pirn/runtime.h>
-#include <pirn/time.h>
+#include <pirn/pirn.h>
 
 #include "conformance/ways.h"
-#include "engine/socket_peer.h"
 
 /* The calls of the stories. */
 
@@ -32,10 +34,10 @@ static ssize_t way_read(const struct way *way, pirn_tcp *conn, void *buf,
     pirn_tcp_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_tcp_read(conn, buf, len, deadline);
     pirn_tcp_read_init(&op, conn, buf, len);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.n;
 }
 
@@ -45,10 +47,10 @@ static int way_read_exact(const struct way *way, pirn_tcp *conn, void *buf,
     pirn_tcp_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_tcp_read_exact(conn, buf, len, deadline);
     pirn_tcp_read_exact_init(&op, conn, buf, len);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     if (rc == 0 && op.n < 0)
         rc = (int)op.n;
     return rc;
@@ -60,10 +62,10 @@ static ssize_t way_write(const struct way *way, pirn_tcp *conn, const void *buf,
     pirn_tcp_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_tcp_write(conn, buf, len, deadline);
     pirn_tcp_write_init(&op, conn, buf, len);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     return rc < 0 ? rc : op.n;
 }
 
@@ -73,10 +75,10 @@ static int way_write_all(const struct way *way, pirn_tcp *conn, const void *buf,
     pirn_tcp_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_tcp_write_all(conn, buf, len, deadline);
     pirn_tcp_write_all_init(&op, conn, buf, len);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     if (rc == 0 && op.n < 0)
         rc = (int)op.n;
     return rc;
@@ -88,10 +90,10 @@ static int way_accept(const struct way *way, pirn_listener *listener,
     pirn_accept_op op;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_listener_accept(listener, deadline, out);
     pirn_accept_init(&op, listener);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     *out = rc < 0 ? NULL : op.conn;
     return rc < 0 ? rc : op.rc;
 }
@@ -103,11 +105,11 @@ static int way_connect(const struct way *way, const char *address,
     pirn_addr parsed;
     int rc;
 
-    if (way->await == NULL)
+    if (is_straight(way))
         return pirn_tcp_connect(address, NULL, deadline, out);
     EXPECT_EQ(0, pirn_addr_parse(address, &parsed));
     pirn_connect_init(&op, &parsed, NULL);
-    rc = way->await(&op.future, deadline);
+    rc = way_await(way, &op.future, deadline);
     *out = rc < 0 ? NULL : op.conn;
     return rc < 0 ? rc : op.rc;
 }
@@ -138,9 +140,66 @@ static const struct way ways[] = {
      PIRN_POOL_COMPUTATIONAL, false},
 };
 
-static void tell(void (*story)(const struct way *way))
+static void tell(const char *test, story_fn *story)
 {
-    tell_by_all(ways, sizeof ways / sizeof ways[0], story);
+    tell_by_all(test, ways, sizeof ways / sizeof ways[0], story);
+}
+
+/* The other end. */
+
+static char *address_of(char text[PIRN_ADDR_SIZE], uint16_t port)
+{
+    (void)snprintf(text, PIRN_ADDR_SIZE, "127.0.0.1:%u", port);
+    return text;
+}
+
+/* A port where nobody listens. */
+static uint16_t dead_port(void)
+{
+    int fd = world_listen();
+    uint16_t port = world_port(fd);
+
+    world_close(fd);
+    return port;
+}
+
+/* A connection of the library and its peer. */
+static pirn_tcp *adopted(int *peer)
+{
+    pirn_tcp *conn = NULL;
+    int fds[2];
+
+    world_pair(fds);
+    *peer = fds[1];
+    EXPECT_EQ(0, pirn_tcp_adopt(fds[0], &conn));
+    return conn;
+}
+
+/* The peer gets this text. */
+static void expect_at(int peer, const char *text)
+{
+    char buf[16] = "";
+    size_t len = strlen(text);
+    size_t n = 1;
+
+    for (size_t got = 0; got < len && n > 0; got += n)
+        n = world_recv(peer, buf + got, len - got);
+    EXPECT_STR_EQ(text, buf);
+}
+
+/* We get this text, by reads that take what is there. */
+static void expect_read(const struct way *way, pirn_tcp *conn,
+                        const char *text)
+{
+    char buf[16] = "";
+    size_t len = strlen(text);
+    ssize_t n = 1;
+
+    for (size_t got = 0; got < len && n > 0; got += (size_t)n) {
+        n = way_read(way, conn, buf + got, len - got, PIRN_NEVER);
+        EXPECT_GE(n, 1);
+    }
+    EXPECT_STR_EQ(text, buf);
 }
 
 /* The stories. */
@@ -157,17 +216,16 @@ static void serve_one(const struct way *way)
     pirn_listener_address(listener, &address);
     EXPECT_EQ(-ETIMEDOUT, way_accept(way, listener, PIRN_EXPIRED, &conn));
     EXPECT_PTR_EQ(NULL, conn);
-    peer = peer_connect(pirn_addr_port(&address));
+    peer = world_connect(pirn_addr_port(&address));
     EXPECT_EQ(0, way_accept(way, listener, PIRN_NEVER, &conn));
     EXPECT_EQ(-ETIMEDOUT, way_read(way, conn, buf, sizeof buf, PIRN_EXPIRED));
     for (int i = 0; i < 3; i++) {
-        peer_send(peer, "ping", 4);
-        EXPECT_EQ(4, way_read(way, conn, buf, sizeof buf, PIRN_NEVER));
-        EXPECT_STR_EQ("ping", buf);
+        world_send(peer, "ping", 4);
+        expect_read(way, conn, "ping");
         EXPECT_EQ(0, way_write_all(way, conn, "pong", 4, PIRN_NEVER));
-        peer_expect(peer, "pong");
+        expect_at(peer, "pong");
     }
-    close(peer);
+    world_close(peer);
     EXPECT_EQ(0, way_read(way, conn, buf, sizeof buf, PIRN_NEVER));
     pirn_tcp_close(conn);
     pirn_listener_close(listener);
@@ -177,76 +235,77 @@ static void serve_one(const struct way *way)
  * Method: one client. */
 TEST(net_one_connection_served)
 {
-    tell(serve_one);
+    tell(__func__, serve_one);
 }
 
 static void dial(const struct way *way)
 {
-    int listener = peer_listen(4);
+    int listener = world_listen();
     char text[PIRN_ADDR_SIZE];
     char dead[PIRN_ADDR_SIZE];
     pirn_tcp *conn = NULL;
     char buf[8] = "";
     int peer;
 
-    EXPECT_EQ(-ECONNREFUSED, way_connect(way, peer_text(dead, peer_dead_port()),
+    EXPECT_EQ(-ECONNREFUSED, way_connect(way, address_of(dead, dead_port()),
                                          PIRN_NEVER, &conn));
     EXPECT_PTR_EQ(NULL, conn);
-    EXPECT_EQ(0, way_connect(way, peer_text(text, peer_port(listener)),
+    EXPECT_EQ(0, way_connect(way, address_of(text, world_port(listener)),
                              PIRN_NEVER, &conn));
-    peer = accept(listener, NULL, NULL);
+    peer = world_accept(listener);
     EXPECT_EQ(3, way_write(way, conn, "abc", 3, PIRN_NEVER));
-    peer_expect(peer, "abc");
-    peer_send(peer, "de", 2);
-    peer_send(peer, "f", 1);
+    expect_at(peer, "abc");
+    world_send(peer, "de", 2);
+    world_send(peer, "f", 1);
     EXPECT_EQ(0, way_read_exact(way, conn, buf, 3, PIRN_NEVER));
     EXPECT_STR_EQ("def", buf);
     pirn_tcp_close(conn);
-    close(peer);
-    close(listener);
+    world_close(peer);
+    world_close(listener);
 }
 
 /* Goal: connect, also to nobody.
  * Method: one server. */
 TEST(net_connections_made_and_refused)
 {
-    tell(dial);
+    tell(__func__, dial);
 }
 
 static void hang_up(const struct way *way)
 {
     int peer;
-    pirn_tcp *conn = peer_adopted(&peer);
+    pirn_tcp *conn = adopted(&peer);
     char buf[8];
 
     EXPECT_EQ(0, pirn_tcp_shutdown(conn, PIRN_HALF_WRITE));
     EXPECT_EQ(-EPIPE, way_write(way, conn, "x", 1, PIRN_NEVER));
-    peer_send(peer, "on", 2);
-    EXPECT_EQ(2, way_read(way, conn, buf, sizeof buf, PIRN_NEVER));
-    EXPECT_EQ(0, shutdown(peer, SHUT_WR));
+    world_send(peer, "on", 2);
+    expect_read(way, conn, "on");
+    world_end_writing(peer);
     EXPECT_EQ(0, way_read(way, conn, buf, sizeof buf, PIRN_NEVER));
     EXPECT_EQ(PIRN_EEOF, way_read_exact(way, conn, buf, 1, PIRN_NEVER));
     pirn_tcp_close(conn);
-    close(peer);
+    world_close(peer);
 
-    conn = peer_adopted(&peer);
+    conn = adopted(&peer);
     EXPECT_EQ(-ETIMEDOUT, way_read(way, conn, buf, sizeof buf, PIRN_EXPIRED));
-    peer_reset(peer);
+    EXPECT_EQ(1, way_write(way, conn, "x", 1, PIRN_NEVER));
+    world_reset(peer);
     EXPECT_EQ(-ECONNRESET, way_read(way, conn, buf, sizeof buf, PIRN_NEVER));
     pirn_tcp_close(conn);
 }
 
 /* Goal: half-close, end of stream and reset look alike everywhere.
- * Method: each once. */
+ * Method: each once; the peer resets by closing with a byte unread. */
 TEST(net_ends_of_connections)
 {
-    tell(hang_up);
+    tell(__func__, hang_up);
 }
 
 static void fill_up(const struct way *way)
 {
     int peer;
-    pirn_tcp *conn = peer_adopted(&peer);
+    pirn_tcp *conn = adopted(&peer);
     static char data[64 * 1024], sink[64 * 1024];
     size_t sent = 0;
     ssize_t n;
@@ -256,48 +315,49 @@ static void fill_up(const struct way *way)
         sent += (size_t)n;
     EXPECT_EQ(-ETIMEDOUT, n);
     while (sent > 0) {
-        n = recv(peer, sink, sizeof sink, 0);
-        EXPECT_GE(n, 1);
-        sent -= (size_t)n;
+        size_t got = world_recv(peer, sink, sizeof sink);
+
+        EXPECT_GE(got, 1);
+        sent -= got;
     }
     EXPECT_GE(way_write(way, conn, data, sizeof data, PIRN_NEVER), 1);
     pirn_tcp_close(conn);
-    close(peer);
+    world_close(peer);
 }
 
 /* Goal: a full connection waits, and goes on when there is room.
  * Method: write until the deadline says so, empty it, write again. */
 TEST(net_full_connection_waits_for_room)
 {
-    tell(fill_up);
+    tell(__func__, fill_up);
 }
 
 static void wait_until(const struct way *way)
 {
     int peer;
-    pirn_tcp *conn = peer_adopted(&peer);
+    pirn_tcp *conn = adopted(&peer);
     uint64_t start = pirn_now_ns();
     char byte;
 
     EXPECT_EQ(-ETIMEDOUT, way_read(way, conn, &byte, 1, pirn_after_us(500)));
     EXPECT_GE(pirn_now_ns(), start + 500000);
-    peer_send(peer, "x", 1);
+    world_send(peer, "x", 1);
     EXPECT_EQ(1, way_read(way, conn, &byte, 1, PIRN_NEVER));
     pirn_tcp_close(conn);
-    close(peer);
+    world_close(peer);
 }
 
 /* Goal: a deadline ends the wait, not before its time, and loses no data.
  * Method: half a millisecond without data, then data. */
 TEST(net_deadline_ends_the_wait)
 {
-    tell(wait_until);
+    tell(__func__, wait_until);
 }
 
 static void use_after_close(const struct way *way)
 {
     int peer;
-    pirn_tcp *conn = pirn_tcp_ref(peer_adopted(&peer));
+    pirn_tcp *conn = pirn_tcp_ref(adopted(&peer));
     char byte;
 
     pirn_tcp_close(conn);
@@ -307,13 +367,13 @@ static void use_after_close(const struct way *way)
     EXPECT_EQ(-EINVAL, way_read(way, NULL, &byte, 1, PIRN_NEVER));
     EXPECT_EQ(-EINVAL, way_write(way, conn, NULL, 1, PIRN_NEVER));
     pirn_tcp_unref(conn);
-    EXPECT_EQ(0, recv(peer, &byte, 1, 0));
-    close(peer);
+    EXPECT_EQ(0, world_recv(peer, &byte, 1));
+    world_close(peer);
 }
 
 /* Goal: a closed connection says so to who still holds it.
  * Method: a second handle. */
 TEST(net_closed_connection_answers_eclosed)
 {
-    tell(use_after_close);
+    tell(__func__, use_after_close);
 }

@@ -9,11 +9,15 @@
  *
  * The promises are those that the documentation of Tokio and Go makes for
  * primitives of these names, as far as the headers of Pirn make them, too.
+ *
+ * In the simulated world (tests/sim) each seed chooses the kind of player and of
+ * runtime.
  */
 #include <pirn/async.h>
 #include <pirn/sync.h>
 
 #include "base/prng.h"
+#include "engine/world.h"
 #include "sched/runtime_test.h"
 
 enum player_kind { FIBER, FUTURE, THREAD, MIXED };
@@ -27,21 +31,34 @@ struct player {
     enum player_kind kind; /* never MIXED */
     uint64_t index;
     player_fn *fn;
-    pirn_task *task;  /* of a fiber */
-    pthread_t thread; /* of a thread */
+    pirn_task *task;            /* of a fiber */
+    struct world_thread thread; /* of a thread */
 };
 
 /* The calls of the stories. */
+
+/* A call begins; true if it is to be the straight-line one. */
+static bool is_straight(const struct player *player)
+{
+    world_pause();
+    return player->kind != FUTURE;
+}
+
+static int await(pirn_future *future, pirn_deadline deadline)
+{
+    world_watch(future);
+    return pirn_await(future, deadline);
+}
 
 static int play_lock(const struct player *player, pirn_mutex *mutex,
                      pirn_deadline deadline)
 {
     pirn_mutex_lock_op op;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_mutex_lock(mutex, deadline);
     pirn_mutex_lock_init(&op, mutex);
-    return pirn_await(&op.future, deadline);
+    return await(&op.future, deadline);
 }
 
 static int play_acquire(const struct player *player, pirn_sem *sem,
@@ -50,10 +67,10 @@ static int play_acquire(const struct player *player, pirn_sem *sem,
     pirn_sem_acquire_op op;
     int rc;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_sem_acquire(sem, permits, deadline);
     pirn_sem_acquire_init(&op, sem, permits);
-    rc = pirn_await(&op.future, deadline);
+    rc = await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
 
@@ -61,30 +78,30 @@ static int play_read(const struct player *player, pirn_rwlock *lock)
 {
     pirn_rwlock_op op;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_rwlock_read(lock, PIRN_NEVER);
     pirn_rwlock_read_init(&op, lock);
-    return pirn_await(&op.future, PIRN_NEVER);
+    return await(&op.future, PIRN_NEVER);
 }
 
 static int play_write(const struct player *player, pirn_rwlock *lock)
 {
     pirn_rwlock_op op;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_rwlock_write(lock, PIRN_NEVER);
     pirn_rwlock_write_init(&op, lock);
-    return pirn_await(&op.future, PIRN_NEVER);
+    return await(&op.future, PIRN_NEVER);
 }
 
 static int play_notified(const struct player *player, pirn_notify *notify)
 {
     pirn_notify_op op;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_notify_wait(notify, PIRN_NEVER);
     pirn_notify_wait_init(&op, notify);
-    return pirn_await(&op.future, PIRN_NEVER);
+    return await(&op.future, PIRN_NEVER);
 }
 
 static int play_meet(const struct player *player, pirn_barrier *barrier)
@@ -92,10 +109,10 @@ static int play_meet(const struct player *player, pirn_barrier *barrier)
     pirn_barrier_op op;
     int rc;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_barrier_wait(barrier, PIRN_NEVER);
     pirn_barrier_wait_init(&op, barrier);
-    rc = pirn_await(&op.future, PIRN_NEVER);
+    rc = await(&op.future, PIRN_NEVER);
     return rc < 0 ? rc : pirn_future_outcome(&op.future);
 }
 
@@ -104,10 +121,10 @@ static int play_wait(const struct player *player, pirn_cond *cond,
 {
     pirn_cond_wait_op op;
 
-    if (player->kind != FUTURE)
+    if (is_straight(player))
         return pirn_cond_wait(cond, mutex, PIRN_NEVER);
     pirn_cond_wait_init(&op, cond, mutex);
-    return pirn_await(&op.future, PIRN_NEVER);
+    return await(&op.future, PIRN_NEVER);
 }
 
 /* The stage. */
@@ -120,19 +137,17 @@ static int play_in_fiber(void *arg)
     return 0;
 }
 
-static void *play_on_thread(void *arg)
+static void play_on_thread(void *arg)
 {
     struct player *player = arg;
 
     player->fn(player);
-    return NULL;
 }
 
 static void start_player(struct player *player, pirn_runtime *rt)
 {
     if (player->kind == THREAD)
-        REQUIRE(pthread_create(&player->thread, NULL, play_on_thread, player) ==
-                0);
+        world_thread_start(&player->thread, play_on_thread, player);
     else
         player->task = go_task(rt, play_in_fiber, player);
 }
@@ -140,7 +155,7 @@ static void start_player(struct player *player, pirn_runtime *rt)
 static void join_player(struct player *player)
 {
     if (player->kind == THREAD)
-        pthread_join(player->thread, NULL);
+        world_thread_join(&player->thread);
     else
         EXPECT_EQ(0, join_and_unref(player->task));
 }
@@ -183,43 +198,60 @@ static const struct stage stages[] = {
 
 static const char *const kind_names[] = {"fiber", "future", "thread", "mixed"};
 
+enum {
+    STAGES = sizeof stages / sizeof stages[0],
+    KINDS = sizeof kind_names / sizeof kind_names[0]
+};
+
 /* A story is told with each kind on each stage. */
 typedef void story_fn(pirn_runtime *rt, enum player_kind kind);
 
-static void tell_on(const struct stage *stage, story_fn *story)
+struct tale {
+    story_fn *story;
+};
+
+static void tell_tale(void *arg, size_t way)
 {
+    const struct tale *tale = arg;
+    const struct stage *stage = &stages[way / KINDS];
     const pirn_runtime_options options = {.workers = stage->workers,
                                           .pool = stage->pool};
-    pirn_runtime *rt;
+    pirn_runtime *rt = world_runtime_new(&options);
+    int before = test_failures();
 
-    EXPECT_EQ(0, pirn_runtime_new(&options, &rt));
-    for (enum player_kind kind = FIBER; kind <= MIXED; kind++) {
-        int before = test_failures();
-
-        story(rt, kind);
-        if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by '%s' on %s",
-                       kind_names[kind], stage->name);
-    }
-    (void)runtime_end(rt);
+    tale->story(rt, (enum player_kind)(way % KINDS));
+    if (test_failures() != before)
+        test__fail(__FILE__, __LINE__, "told by '%s' on %s",
+                   kind_names[way % KINDS], stage->name);
+    world_runtime_end(rt);
 }
 
-static void tell(story_fn *story)
+static void tell(const char *test, story_fn *story)
 {
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
-        tell_on(&stages[i], story);
+    struct tale tale = {story};
+
+    world_tell(test, STAGES * KINDS, tell_tale, &tale);
 }
 
 static size_t rounds(void)
 {
-    return test_size(20, 200, 5000);
+    return world_size(test_size(20, 200, 5000), 20);
 }
 
 /* Give others a chance in the middle of something. */
 static void pause_now_and_then(uint64_t i)
 {
+    world_pause();
     if (i % 3 == 0)
         EXPECT_EQ(0, pirn_yield());
+}
+
+static void let_others_run(const struct player *player)
+{
+    world_pause();
+    EXPECT_EQ(0, pirn_yield());
+    if (player->kind == THREAD)
+        world_yield();
 }
 
 /* Mutex. */
@@ -253,7 +285,7 @@ static void count_together(pirn_runtime *rt, enum player_kind kind)
  * Method: six players count, with yields inside. */
 TEST(mutex_counts_are_not_lost)
 {
-    tell(count_together);
+    tell(__func__, count_together);
 }
 
 static uint64_t turns[2];
@@ -268,7 +300,7 @@ static void be_greedy_or_modest(struct player *player)
         EXPECT_EQ(0, play_lock(player, &mutex, PIRN_NEVER));
         turns[player->index]++;
         if (!is_modest)
-            EXPECT_EQ(0, pirn_yield());
+            let_others_run(player);
         pirn_mutex_unlock(&mutex);
     } while (is_modest ? turns[1] < rounds() : tally_of(&has_gone) == 0);
     tally_up(&has_gone);
@@ -288,7 +320,7 @@ static void share_fairly(pirn_runtime *rt, enum player_kind kind)
  * Method: a greedy player goes on until the modest one has had its turns. */
 TEST(mutex_greedy_holder_does_not_starve_a_waiter)
 {
-    tell(share_fairly);
+    tell(__func__, share_fairly);
 }
 
 /* Semaphore. */
@@ -329,7 +361,43 @@ static void share_permits(pirn_runtime *rt, enum player_kind kind)
  * Method: six players take one to four of four. */
 TEST(sem_permits_are_kept)
 {
-    tell(share_permits);
+    tell(__func__, share_permits);
+}
+
+/* One wants all permits, as often as there are rounds; the others one each, for
+ * ever, so that all are seldom free by themselves. */
+static void want_all_or_one(struct player *player)
+{
+    bool wants_all = player->index == 0;
+    uint32_t count = wants_all ? PERMITS : 1;
+
+    do {
+        EXPECT_EQ(0, play_acquire(player, &sem, count, PIRN_NEVER));
+        if (wants_all)
+            turns[0]++;
+        else
+            let_others_run(player);
+        pirn_sem_release(&sem, count);
+    } while (wants_all ? turns[0] < rounds() : tally_of(&has_gone) == 0);
+    tally_up(&has_gone);
+}
+
+static void serve_the_large_one(pirn_runtime *rt, enum player_kind kind)
+{
+    turns[0] = 0;
+    tally_set(&has_gone, 0);
+    EXPECT_EQ(0, pirn_sem_init(&sem, PERMITS));
+    play(rt, kind, PERMITS + 2, want_all_or_one);
+    EXPECT_EQ(rounds(), turns[0]);
+    EXPECT_EQ(PERMITS, pirn_sem_available(&sem));
+    pirn_sem_deinit(&sem);
+}
+
+/* Goal: a large request is not passed by small ones for ever.
+ * Method: more players that want one permit than there are permits. */
+TEST(sem_large_request_does_not_starve)
+{
+    tell(__func__, serve_the_large_one);
 }
 
 static tally told;
@@ -357,7 +425,7 @@ static void close_sem(pirn_runtime *rt, enum player_kind kind)
 /* Goal: a close reaches everybody, who waits and who comes. */
 TEST(sem_close_reaches_everybody)
 {
-    tell(close_sem);
+    tell(__func__, close_sem);
 }
 
 /* Readers and writers. */
@@ -400,7 +468,7 @@ static void read_and_write(pirn_runtime *rt, enum player_kind kind)
  */
 TEST(rwlock_writes_are_seen_whole)
 {
-    tell(read_and_write);
+    tell(__func__, read_and_write);
 }
 
 /* Notify. */
@@ -432,7 +500,7 @@ static void play_ping_pong(pirn_runtime *rt, enum player_kind kind)
 /* Goal: no notification is lost between a look and a wait, none is doubled. */
 TEST(notify_ping_pong_ends)
 {
-    tell(play_ping_pong);
+    tell(__func__, play_ping_pong);
 }
 
 static pirn_notify start;
@@ -444,14 +512,14 @@ static void wait_for_start(struct player *player)
 
     if (player->index == 0) {
         while (tally_of(&prepared) < 5)
-            EXPECT_EQ(0, pirn_yield());
+            let_others_run(player);
         pirn_notify_all(&start);
         return;
     }
     pirn_notify_wait_init(&op, &start);
     tally_up(&prepared);
     pause_now_and_then(player->index);
-    EXPECT_EQ(0, pirn_await(&op.future, PIRN_NEVER));
+    EXPECT_EQ(0, await(&op.future, PIRN_NEVER));
 }
 
 static void start_all(pirn_runtime *rt, enum player_kind kind)
@@ -465,7 +533,7 @@ static void start_all(pirn_runtime *rt, enum player_kind kind)
 /* Goal: whoever has prepared is reached by all, polled or not. */
 TEST(notify_all_reaches_all_who_prepared)
 {
-    tell(start_all);
+    tell(__func__, start_all);
 }
 
 /* Barrier. */
@@ -504,7 +572,7 @@ static void meet(pirn_runtime *rt, enum player_kind kind)
 /* Goal: nobody goes on before all have come, and one of them leads. */
 TEST(barrier_all_meet_and_one_leads)
 {
-    tell(meet);
+    tell(__func__, meet);
 }
 
 /* Once. */
@@ -548,7 +616,7 @@ static void make_once(pirn_runtime *rt, enum player_kind kind)
 /* Goal: after failures the next one makes it, once, and all see it. */
 TEST(once_made_after_failures_by_those_who_wait)
 {
-    tell(make_once);
+    tell(__func__, make_once);
 }
 
 /* Condition. */
@@ -608,7 +676,7 @@ static void trade(pirn_runtime *rt, enum player_kind kind)
  * other, loses and doubles nothing. */
 TEST(cond_shelf_of_three)
 {
-    tell(trade);
+    tell(__func__, trade);
 }
 
 /* Deadlines. */
@@ -639,7 +707,7 @@ static void expire(pirn_runtime *rt, enum player_kind kind)
 /* Goal: a deadline ends a wait, not before its time, and success beats it. */
 TEST(sync_deadlines)
 {
-    tell(expire);
+    tell(__func__, expire);
 }
 
 /* Cancellation: fibers only. */
@@ -665,6 +733,7 @@ static int wait_and_keep_mutex(void *arg)
 
     (void)arg;
     EXPECT_EQ(0, pirn_mutex_lock(&mutex, PIRN_NEVER));
+    tally_set(&told, 1);
     rc = pirn_cond_wait(&not_empty, &mutex, PIRN_NEVER);
     EXPECT_EQ(-EAGAIN, pirn_mutex_try_lock(&mutex));
     /* Refused at once, it has never been given up. */
@@ -688,9 +757,14 @@ static void cancel_waits(pirn_runtime *rt, enum player_kind kind)
     /* Cancelled before it runs, or in the wait: it has not locked.  It unlocks
      * for us. */
     EXPECT_EQ(-ECANCELED, join_and_unref(task));
+    tally_set(&told, 0);
     task = go_task(rt, wait_and_keep_mutex, NULL);
-    /* It waits once the mutex is free again. */
-    EXPECT_EQ(-ETIMEDOUT, pirn_task_join(task, pirn_after_ms(2), &(int){0}));
+    /* It waits once it has had the mutex, which is free again. */
+    do {
+        EXPECT_EQ(-ETIMEDOUT,
+                  pirn_task_join(task, pirn_after_ms(1), &(int){0}));
+    } while (tally_of(&told) == 0 || pirn_mutex_try_lock(&mutex) < 0);
+    pirn_mutex_unlock(&mutex);
     pirn_task_cancel(task);
     EXPECT_EQ(-ECANCELED, join_and_unref(task));
     pirn_cond_deinit(&not_empty);
@@ -701,7 +775,7 @@ static void cancel_waits(pirn_runtime *rt, enum player_kind kind)
  * the mutex; on entry cancellation is answered first, except under a shield. */
 TEST(sync_cancelled_waits)
 {
-    tell(cancel_waits);
+    tell(__func__, cancel_waits);
 }
 
 static enum pirn_poll call_inside(struct probe *probe, pirn_cx *cx)
@@ -745,7 +819,7 @@ static void call_in_poll(pirn_runtime *rt, enum player_kind kind)
  * works. */
 TEST(sync_calls_inside_a_poll_are_refused)
 {
-    tell(call_in_poll);
+    tell(__func__, call_in_poll);
 }
 
 /* Operations as tasks of their own. */
@@ -788,7 +862,7 @@ static void spawn_locks(pirn_runtime *rt, enum player_kind kind)
  * some of them cancelled in line.  Then it is our turn. */
 TEST(sync_operations_as_tasks)
 {
-    tell(spawn_locks);
+    tell(__func__, spawn_locks);
     pirn_mutex_deinit(&mutex);
 }
 
@@ -857,7 +931,7 @@ static void work_stackless(pirn_runtime *rt, enum player_kind kind)
  * each step. */
 TEST(sync_stackless_tasks)
 {
-    tell(work_stackless);
+    tell(__func__, work_stackless);
 }
 
 struct sleeper {
@@ -919,5 +993,5 @@ static void expire_stackless(pirn_runtime *rt, enum player_kind kind)
  * Method: no signal comes before the first wait's deadline has passed. */
 TEST(cond_in_a_stackless_task)
 {
-    tell(expire_stackless);
+    tell(__func__, expire_stackless);
 }

@@ -12,22 +12,46 @@
 #include <pirn/time.h>
 
 #include "engine/test.h"
+#include "engine/world.h"
+
+struct way;
+typedef void story_fn(const struct way *way);
 
 struct way {
     const char *name;
     uint32_t workers;
-    void (*tell)(const struct way *way, void (*story)(const struct way *way));
+    void (*tell)(const struct way *way, story_fn *story);
     /* Await an operation: what pirn_await() says.  NULL: straight-line. */
     int (*await)(pirn_future *future, pirn_deadline deadline);
     enum pirn_pool_kind pool;
     bool fiber_partner; /* who takes part in the story is a fiber, no thread */
 };
 
+/* A call begins; true if it is to be the straight-line one. */
+static bool is_straight(const struct way *way)
+{
+    world_pause();
+    return way->await == NULL;
+}
+
+/* What the way's await says. */
+static int way_await(const struct way *way, pirn_future *future,
+                     pirn_deadline deadline)
+{
+    world_watch(future);
+    return way->await(future, deadline);
+}
+
 static pirn_runtime *host; /* of the ways that enter one */
+
+static pirn_runtime_options way_options(const struct way *way)
+{
+    return (pirn_runtime_options){.workers = way->workers, .pool = way->pool};
+}
 
 struct telling {
     const struct way *way;
-    void (*story)(const struct way *way);
+    story_fn *story;
 };
 
 static int tell_in_fiber(void *arg)
@@ -38,37 +62,31 @@ static int tell_in_fiber(void *arg)
     return 0;
 }
 
-static void tell_by_run(const struct way *way,
-                        void (*story)(const struct way *way))
+static void tell_by_run(const struct way *way, story_fn *story)
 {
     struct telling telling = {way, story};
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
+    const pirn_runtime_options options = way_options(way);
 
-    EXPECT_EQ(0, pirn_run_with(tell_in_fiber, &telling, &options, NULL));
+    EXPECT_EQ(0, world_run(&options, tell_in_fiber, &telling));
 }
 
 /* On a plain thread, without a runtime. */
-static void tell_alone(const struct way *way,
-                       void (*story)(const struct way *way))
+static void tell_alone(const struct way *way, story_fn *story)
 {
     story(way);
 }
 
 /* On a plain thread that has entered a runtime. */
-static void tell_entered(const struct way *way,
-                         void (*story)(const struct way *way))
+static void tell_entered(const struct way *way, story_fn *story)
 {
-    const pirn_runtime_options options = {.workers = way->workers,
-                                          .pool = way->pool};
+    const pirn_runtime_options options = way_options(way);
     pirn_runtime *outer;
 
-    EXPECT_EQ(0, pirn_runtime_new(&options, &host));
+    host = world_runtime_new(&options);
     outer = pirn_runtime_enter(host);
     story(way);
     (void)pirn_runtime_enter(outer);
-    EXPECT_EQ(0, pirn_runtime_shutdown(host, PIRN_NEVER, NULL));
-    pirn_runtime_unref(host);
+    world_runtime_end(host);
 }
 
 static int await_on_host(pirn_future *future, pirn_deadline deadline)
@@ -76,17 +94,30 @@ static int await_on_host(pirn_future *future, pirn_deadline deadline)
     return pirn_block_on(host, future, deadline);
 }
 
-/* Tell a story in every way; a failure says in which. */
-static void tell_by_all(const struct way *ways, size_t count,
-                        void (*story)(const struct way *way))
-{
-    for (size_t i = 0; i < count; i++) {
-        int before = test_failures();
+/* A story in some ways. */
+struct tale {
+    const struct way *ways;
+    story_fn *story;
+};
 
-        ways[i].tell(&ways[i], story);
-        if (test_failures() != before)
-            test__fail(__FILE__, __LINE__, "told by way of '%s'", ways[i].name);
-    }
+static void tell_tale(void *arg, size_t index)
+{
+    const struct tale *tale = arg;
+    const struct way *way = &tale->ways[index];
+    int before = test_failures();
+
+    way->tell(way, tale->story);
+    if (test_failures() != before)
+        test__fail(__FILE__, __LINE__, "told by way of '%s'", way->name);
+}
+
+/* Tell a story in every way; a failure says in which. */
+static void tell_by_all(const char *test, const struct way *ways, size_t count,
+                        story_fn *story)
+{
+    struct tale tale = {ways, story};
+
+    world_tell(test, count, tell_tale, &tale);
 }
 
 #endif /* PIRN_CONFORMANCE_WAYS_H */

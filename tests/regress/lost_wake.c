@@ -50,7 +50,7 @@ static int wait_in_turn(struct duel *duel, size_t round, pirn_runtime *rt)
 TEST(lost_wake_of_a_future_under_block_on)
 {
     struct duel duel = {.rt = runtime_new(),
-                        .rounds = test_size(2000, 50000, 5000000)};
+                        .rounds = test_size(2000, 50000, 500000)};
     struct crew crew;
 
     bell_init(&duel.bell);
@@ -75,7 +75,7 @@ static int wait_as_fiber(void *arg)
 TEST(lost_wake_of_a_task_while_a_waiting_thread_drives)
 {
     struct duel duel = {.rt = runtime_new(),
-                        .rounds = test_size(2000, 50000, 5000000)};
+                        .rounds = test_size(2000, 50000, 200000)};
     struct crew crew;
 
     bell_init(&duel.bell);
@@ -101,7 +101,7 @@ static int next_wait_ms(pirn_runtime *rt)
 TEST(lost_wake_of_a_host_between_turns)
 {
     struct duel duel = {.rt = runtime_new(),
-                        .rounds = test_size(2000, 30000, 5000000)};
+                        .rounds = test_size(2000, 30000, 500000)};
     struct pollfd fd = {.fd = pirn_runtime_fd(duel.rt), .events = POLLIN};
     struct crew crew;
     pirn_task *task;
@@ -133,7 +133,7 @@ static void join_repeatedly(void *arg, size_t index)
 TEST(lost_wake_of_a_waiting_thread_that_is_asked_to_leave)
 {
     struct duel duel = {.rt = runtime_new(),
-                        .rounds = test_size(1000, 20000, 2000000)};
+                        .rounds = test_size(1000, 20000, 400000)};
     struct crew crew;
 
     bell_init(&duel.bell);
@@ -169,7 +169,7 @@ static void idle_in_block_on(void *arg, size_t index)
  * Method: stop a runtime without tasks right after the only poll there is. */
 TEST(lost_wake_of_a_driver_whose_runtime_stops)
 {
-    size_t rounds = test_size(50, 500, 50000);
+    size_t rounds = test_size(50, 500, 10000);
 
     for (size_t i = 0; i < rounds; i++) {
         struct idle idle = {.rt = runtime_new()};
@@ -245,7 +245,7 @@ static void wake_then_cancel(void *arg, size_t index)
 TEST(lost_wake_from_eight_foreign_threads)
 {
     struct target target = {.rt = runtime_new(),
-                            .each = test_size(1000, 20000, 1250000)};
+                            .each = test_size(1000, 20000, 250000)};
     void *both[2] = {&target, NULL};
     struct crew crew;
     pirn_join_op join;

@@ -2,7 +2,13 @@
 /* tests/regress/net_plain_threads.c - straight-line calls on plain threads:
  * without a runtime, on objects of one, and when the two change places.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* gettid() */
+#endif
+
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <pirn/runtime.h>
 #include <pirn/time.h>
@@ -60,7 +66,7 @@ TEST(threads_without_runtime_talk_to_each_other)
 /* A thread that waits for one byte. */
 struct waiter {
     pirn_fd *file;
-    PIRN_ATOMIC(int) waiting;
+    PIRN_ATOMIC(int) thread; /* its number, once it is about to wait; or 0 */
     ssize_t n;
     char byte;
 };
@@ -70,19 +76,36 @@ static void *wait_for_byte(void *arg)
     struct waiter *waiter = arg;
 
     /* release: the thread is about to wait. */
-    pirn__store(&waiter->waiting, 1, release);
+    pirn__store(&waiter->thread, gettid(), release);
     waiter->n = pirn_fd_read(waiter->file, &waiter->byte, 1, PIRN_NEVER);
     return NULL;
 }
 
+static bool sleeps(int thread)
+{
+    char path[64], text[512] = "";
+    const char *state;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    file = fopen(path, "re");
+    EXPECT(file != NULL && fread(text, 1, sizeof text - 1, file) > 0);
+    if (file != NULL)
+        (void)fclose(file);
+    state = strrchr(text, ')');
+    return state != NULL && strncmp(state, ") S", 3) == 0;
+}
+
+/* Start one, and wait until it sleeps. */
 static void start_waiter(struct waiter *waiter, pthread_t *thread)
 {
+    int number;
+
     EXPECT_EQ(0, pthread_create(thread, NULL, wait_for_byte, waiter));
     /* acquire: pairs with the thread. */
-    while (pirn__load(&waiter->waiting, acquire) == 0)
+    while ((number = pirn__load(&waiter->thread, acquire)) == 0)
         sched_yield();
-    /* With luck it sleeps by now; without, the test is only weaker. */
-    for (int i = 0; i < 100; i++)
+    while (!sleeps(number))
         sched_yield();
 }
 

@@ -63,14 +63,15 @@ class GoodServerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="pirn-load-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         with open(os.path.join(cls.folder, "file"), "wb") as file:
             file.write(bytes(1000))
         cls.server = server.Server(cls.folder)
+        cls.addClassCleanup(cls.server.kill)
 
     @classmethod
     def tearDownClass(cls):
         status, _, err = cls.server.stop()
-        shutil.rmtree(cls.folder, ignore_errors=True)
         assert status == 0, err
 
     def test_keep_alive(self):

@@ -64,11 +64,8 @@ class SiteTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="pirn-site-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.root = make_site(cls.folder)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def start(self, *options, **limits):
         running = server.Server(self.root, *options, **limits)
@@ -92,11 +89,11 @@ class SharedServerTest(SiteTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.server = server.Server(cls.root)
+        cls.addClassCleanup(cls.server.kill)
 
     @classmethod
     def tearDownClass(cls):
         status, out, err = cls.server.stop()
-        super().tearDownClass()
         assert status == 0, (status, out, err)
         assert err == "", err
 

@@ -51,18 +51,25 @@ class Server:
              "--port-file", port_file, "--workers", workers, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=before_exec)
+        try:
+            host, port = self.wait_for_address(port_file)
+        except BaseException:
+            self.kill()
+            raise
+        self.address = (host, int(port))
+        self.url = f"http://{host}:{port}"
+
+    def wait_for_address(self, port_file):
+        """The host and port on which it listens, as it writes them."""
         deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(port_file):
             if self.process.poll() is not None:
                 raise AssertionError("no server: " + self.process.stderr.read())
             if time.monotonic() > deadline:
-                self.process.kill()
                 raise AssertionError("the server does not start")
             time.sleep(0.005)
         with open(port_file, encoding="ascii") as file:
-            host, port = file.read().strip().rsplit(":", 1)
-        self.address = (host, int(port))
-        self.url = f"http://{host}:{port}"
+            return file.read().strip().rsplit(":", 1)
 
     def connect(self, receive_buffer=None):
         """A connection, which kill() closes at the latest."""

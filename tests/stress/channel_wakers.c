@@ -94,11 +94,11 @@ static void message_received(int message)
     places[message] = RECEIVED;
 }
 
-static void message_discarded(void *message, void *ctx)
+static void message_discarded(void *arg, void *message)
 {
     int number = *(int *)message;
 
-    (void)ctx;
+    (void)arg;
     EXPECT(places[number] == IN_CHANNEL || places[number] == RECEIVED);
     places[number] = DISCARDED;
 }

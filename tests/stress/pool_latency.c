@@ -535,7 +535,7 @@ static uint64_t measure_short_sleeps(void)
     for (int i = 0; i < 8; i++)
         go(rt, sleep_long, NULL);
     for (int i = 0; i < 3; i++) {
-        nappers[i] = (struct napper){.rounds = test_size(50, 500, 50000)};
+        nappers[i] = (struct napper){.rounds = test_size(50, 500, 5000)};
         tasks[i] = go_task(rt, nap_often, &nappers[i]);
     }
     for (int i = 0; i < 3; i++) {

@@ -5,7 +5,9 @@
 
 #include "sched/runtime_test.h"
 
-enum { GAP_MAX_MS = 200 };
+/* Far from the ten seconds of the long sleep, and from what a loaded machine
+ * keeps a thread waiting. */
+enum { GAP_MAX_MS = 2000 };
 
 struct ticks {
     size_t count;
@@ -45,7 +47,7 @@ static int sleep_long(void *arg)
 /* Goal: a new earlier deadline interrupts the driver that waits for a later
  * one.
  * Method: one fiber sleeps ten seconds at a time, another a millisecond, fifty
- * thousand times; no gap of its is longer than 200 ms. */
+ * thousand times; no gap of its is longer than two seconds. */
 TEST(timers_short_sleeps_beside_long_ones_are_on_time)
 {
     pirn_runtime *rt = runtime_new();
@@ -98,7 +100,7 @@ static int compare(const void *a, const void *b)
  * Method: ten thousand of 100 us. */
 TEST(timers_short_sleeps_are_never_early)
 {
-    struct samples samples = {.count = test_size(500, 10000, 100000)};
+    struct samples samples = {.count = test_size(500, 10000, 50000)};
     pirn_runtime *rt = runtime_new();
     size_t count = samples.count;
 
@@ -140,7 +142,7 @@ static int sleep_again(void *arg)
 static void spawn_sleepers(void *arg, size_t index)
 {
     pirn_runtime *rt = arg;
-    struct target target = {.rounds = test_size(50, 500, 20000)};
+    struct target target = {.rounds = test_size(50, 500, 10000)};
 
     (void)index;
     EXPECT_EQ(0, join_and_unref(go_task(rt, sleep_again, &target)));

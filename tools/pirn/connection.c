@@ -70,8 +70,7 @@ static bool wait_for_bytes(struct connection *connection)
         return false;
     ssize_t n =
         refill(connection, pirn_after_ms(connection->server->site.idle_ms));
-    roster_work(&connection->guest);
-    return n > 0;
+    return roster_work(&connection->guest) && n > 0;
 }
 
 static enum arrival read_request(struct connection *connection)

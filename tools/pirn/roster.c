@@ -36,7 +36,7 @@ bool roster_admit(struct roster *roster, struct guest *guest)
         !atomic_load(&roster->closed) && roster->count < roster->limit;
     if (admitted) {
         guest->task = (pirn_task_id){0};
-        atomic_init(&guest->idle, false);
+        atomic_init(&guest->state, GUEST_WORKS);
         guest->next = &roster->guests;
         guest->prev = roster->guests.prev;
         guest->prev->next = guest;
@@ -57,13 +57,13 @@ void roster_arrive(struct roster *roster, struct guest *guest)
 bool roster_rest(const struct roster *roster, struct guest *guest)
 {
     /* In this order; both are sequentially consistent. */
-    atomic_store(&guest->idle, true);
+    atomic_store(&guest->state, GUEST_RESTS);
     return !atomic_load(&roster->closed);
 }
 
-void roster_work(struct guest *guest)
+bool roster_work(struct guest *guest)
 {
-    atomic_store(&guest->idle, false);
+    return atomic_exchange(&guest->state, GUEST_WORKS) != GUEST_LEAVES;
 }
 
 bool roster_is_closed(const struct roster *roster)
@@ -96,8 +96,11 @@ void roster_close(struct roster *roster)
     atomic_store(&roster->closed, true);
     for (struct guest *guest = roster->guests.next; guest != &roster->guests;
          guest = guest->next) {
+        int resting = GUEST_RESTS;
+
         /* A stale id would be an error and nothing worse. */
-        if (atomic_load(&guest->idle))
+        if (atomic_compare_exchange_strong(&guest->state, &resting,
+                                           GUEST_LEAVES))
             (void)!pirn_id_cancel(guest->task);
     }
     unlock(roster);

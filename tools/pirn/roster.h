@@ -10,7 +10,9 @@
  * Guests run on all workers.  They come and go under the lock; between requests
  * they take none: a guest first says that it is idle and then looks whether the
  * roster is closed, the closing does the same the other way round, and so at
- * least one of them sees the other.
+ * least one of them sees the other.  The closing claims an idle guest before it
+ * cancels it: a guest with a request by then either was faster, and answers it,
+ * or learns that it has to leave, and does not begin to.
  */
 #ifndef PIRN_TOOLS_ROSTER_H
 #define PIRN_TOOLS_ROSTER_H
@@ -19,11 +21,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+enum guest_state {
+    GUEST_WORKS,
+    GUEST_RESTS,
+    GUEST_LEAVES /* it is being cancelled */
+};
+
 struct guest {
     struct guest *next; /* roster lock */
     struct guest *prev; /* roster lock */
     pirn_task_id task;  /* roster lock; 0 until its fiber runs */
-    atomic_bool idle;   /* the guest writes, the closing reads */
+    atomic_int state;   /* enum guest_state; the closing makes it LEAVES */
 };
 
 struct roster {
@@ -49,8 +57,8 @@ void roster_arrive(struct roster *roster, struct guest *guest);
  * instead. */
 bool roster_rest(const struct roster *roster, struct guest *guest);
 
-/* The guest has something to do. */
-void roster_work(struct guest *guest);
+/* The guest has something to do; false if it should leave instead. */
+bool roster_work(struct guest *guest);
 
 /* True once the roster is closed: the current answer is the last. */
 bool roster_is_closed(const struct roster *roster);

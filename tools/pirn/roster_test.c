@@ -59,13 +59,36 @@ TEST(roster_closed_sends_guests_home)
     roster_init(&roster, 2);
     REQUIRE(roster_admit(&roster, &guest));
     EXPECT(roster_rest(&roster, &guest));
-    roster_work(&guest);
+    EXPECT(roster_work(&guest));
     EXPECT(!roster_is_closed(&roster));
     roster_close(&roster);
     EXPECT(roster_is_closed(&roster));
     EXPECT(!roster_rest(&roster, &guest));
     EXPECT(!roster_admit(&roster, &late));
     roster_leave(&roster, &guest);
+    roster_deinit(&roster);
+}
+
+/* Goal: who rested when the roster closed does not begin to work, even if it
+ * has something to do before the cancellation comes; who worked goes on.
+ * Method: one of each. */
+TEST(roster_close_claims_who_rests)
+{
+    struct roster roster;
+    struct guest resting;
+    struct guest working;
+
+    roster_init(&roster, 2);
+    REQUIRE(roster_admit(&roster, &resting));
+    REQUIRE(roster_admit(&roster, &working));
+    EXPECT(roster_rest(&roster, &resting));
+    EXPECT(roster_rest(&roster, &working));
+    EXPECT(roster_work(&working));
+    roster_close(&roster);
+    EXPECT(!roster_work(&resting));
+    EXPECT(roster_work(&working));
+    roster_leave(&roster, &resting);
+    roster_leave(&roster, &working);
     roster_deinit(&roster);
 }
 

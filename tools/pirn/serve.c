@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/pirn/serve.c - `pirn serve`: a static file server.
  *
- * Three kinds of fibers:
+ * The command around serving.c: options, signals, and what is printed.  Two
+ * fibers beside those of serving.c:
  *
  *     serve_fiber     starts the others, then waits for the end in order
- *     accept_fiber    one fiber more for each connection
- *     signal_fiber    the first signal cancels accept_fiber and sends the
- *                     idle connections home; the second ends the waiting
- *
- * They run on all workers at once.  What they share is constant once start()
- * has begun to spawn, or locks by itself, as the rosters do.
+ *     signal_fiber    the first signal stops the accepting and sends the idle
+ *                     connections home; the second ends the waiting
  *
  * After the first signal serve_fiber waits for the requests in flight, at most
  * the grace time.  When it returns, pirn_run_with() cancels what is left. */
@@ -24,15 +21,14 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "connection.h"
 #include "file.h"
 #include "options.h"
+#include "serving.h"
 #include "signals.h"
 #include "workers.h"
 
 enum {
     BODY_LIMIT = 64 * 1024, /* of requests; it is read and thrown away */
-    TURN_AWAY_LIMIT = 64,
     SPARE_DESCRIPTORS = 64 + WORKERS_MAX, /* each worker has one */
     MINIMAL_QUEUE = 1024,
     REPORT_SIZE = 4096
@@ -80,14 +76,11 @@ struct serve_options {
     bool quiet;
 };
 
-struct serving {
+struct serve {
     const struct serve_options *options;
-    struct server server;
-    pirn_listener *listener; /* accept_fiber's */
-    pirn_fd *signals;        /* signal_fiber's */
-    pirn_task *acceptor;     /* serve_fiber's */
-    pirn_task_id acceptor_id;
-    struct workers workers;  /* when all was over */
+    struct serving serving;
+    pirn_fd *signals;       /* signal_fiber's */
+    struct workers workers; /* when all was over */
 };
 
 static void complain(const char *what, const char *object, int rc)
@@ -207,47 +200,20 @@ static int read_options(int argc, char **argv, struct serve_options *options)
     return -1;
 }
 
-static int accept_fiber(void *arg)
-{
-    struct serving *serving = arg;
-    struct server *server = &serving->server;
-    int rc;
-
-    for (;;) {
-        struct connection *connection;
-        pirn_tcp *tcp;
-
-        rc = pirn_listener_accept(serving->listener, PIRN_NEVER, &tcp);
-        if (rc == -ENOMEM)
-            continue; /* that client is gone, the next one may be luckier */
-        if (rc < 0)
-            break;
-        rc = connection_new(server, tcp, &connection);
-        if (rc < 0)
-            connection_turn_away(server, tcp);
-        else if (pirn_go(connection_run, connection) < 0)
-            connection_free(connection);
-    }
-    pirn_listener_close(serving->listener);
-    return rc == -ECANCELED ? 0 : rc;
-}
-
 static int signal_fiber(void *arg)
 {
-    struct serving *serving = arg;
-    int signal = signals_wait(serving->signals, PIRN_NEVER);
+    struct serve *serve = arg;
+    int signal = signals_wait(serve->signals, PIRN_NEVER);
 
     if (signal > 0) {
-        /* By its id: serve_fiber may have given the handle up. */
-        (void)!pirn_id_cancel(serving->acceptor_id);
-        roster_close(&serving->server.roster);
-        signal = signals_wait(serving->signals, PIRN_NEVER);
+        serving_stop(&serve->serving);
+        signal = signals_wait(serve->signals, PIRN_NEVER);
     }
     if (signal > 0) {
-        roster_abandon(&serving->server.roster);
+        serving_abandon(&serve->serving);
         signals_unblock();
     }
-    pirn_fd_close(serving->signals);
+    pirn_fd_close(serve->signals);
     return 0;
 }
 
@@ -271,14 +237,14 @@ static int write_port_file(const char *file, const char *address)
     return -EIO;
 }
 
-static int announce(const struct serving *serving)
+static int announce(const struct serve *serve)
 {
-    const struct serve_options *options = serving->options;
+    const struct serve_options *options = serve->options;
     char text[PIRN_ADDR_SIZE];
     pirn_addr address;
     int rc = 0;
 
-    pirn_listener_address(serving->listener, &address);
+    pirn_listener_address(serve->serving.listener, &address);
     (void)pirn_addr_format(&address, text, sizeof text);
     if (options->port_file != NULL) {
         rc = write_port_file(options->port_file, text);
@@ -292,83 +258,81 @@ static int announce(const struct serving *serving)
     return rc;
 }
 
-/* The start of serve_fiber: on success both fibers run. */
-static int start(struct serving *serving)
+/* Listen, and say where. */
+static int open_listener(struct serve *serve)
 {
-    int rc =
-        pirn_listener_open(serving->options->listen, NULL, &serving->listener);
+    const char *address = serve->options->listen;
+    int rc = serving_open(&serve->serving, address);
 
     if (rc < 0) {
-        complain("cannot listen on", serving->options->listen, rc);
+        complain("cannot listen on", address, rc);
         return rc;
     }
-    rc = announce(serving);
-    if (rc < 0) {
-        pirn_listener_close(serving->listener);
+    rc = announce(serve);
+    if (rc < 0)
+        pirn_listener_close(serve->serving.listener);
+    return rc;
+}
+
+/* The start of serve_fiber: on success all its fibers run. */
+static int start(struct serve *serve)
+{
+    struct serving *serving = &serve->serving;
+    int rc = open_listener(serve);
+
+    if (rc < 0)
         return rc;
-    }
-    rc = pirn_go_with(accept_fiber, serving,
-                      &(pirn_spawn_options){.name = "accept"},
-                      &serving->acceptor);
+    rc = serving_start(serving);
     if (rc < 0) {
         pirn_listener_close(serving->listener);
         complain("cannot start", "accept_fiber", rc);
         return rc;
     }
-    serving->acceptor_id = pirn_task_get_id(serving->acceptor);
-    rc = pirn_go_with(signal_fiber, serving,
+    rc = pirn_go_with(signal_fiber, serve,
                       &(pirn_spawn_options){.name = "signals"}, NULL);
     if (rc < 0) {
-        pirn_task_cancel(serving->acceptor); /* which closes the listener */
-        pirn_task_unref(serving->acceptor);
+        serving_stop(serving); /* which closes the listener */
+        (void)serving_wait(serving);
         complain("cannot start", "signal_fiber", rc);
     }
     return rc;
 }
 
 /* Wait for the requests in flight. */
-static int drain(struct serving *serving)
+static int drain(struct serve *serve)
 {
-    struct roster *roster = &serving->server.roster;
-    struct roster_departure departure;
+    size_t cut_off;
+    int rc =
+        serving_drain(&serve->serving, serve->options->grace_ms, &cut_off);
 
-    roster_close(roster);
-    roster_departure_init(&departure, roster);
-    int rc = pirn_await(&departure.future,
-                        pirn_after_ms(serving->options->grace_ms));
-    size_t count = roster_count(roster);
-    if (count == 0)
-        return 0;
-    (void)fprintf(stderr, "pirn serve: %zu connections cut off\n", count);
-    return rc < 0 ? rc : -ECANCELED;
+    if (rc < 0)
+        (void)fprintf(stderr, "pirn serve: %zu connections cut off\n",
+                      cut_off);
+    return rc;
 }
 
 /* From the start to the last connection. */
-static int serve(struct serving *serving)
+static int serve_all(struct serve *serve)
 {
-    int outcome = 0;
-    int rc = start(serving);
+    int rc = start(serve);
 
     if (rc < 0) {
-        pirn_fd_close(serving->signals);
+        pirn_fd_close(serve->signals);
         return rc;
     }
-    rc = pirn_task_join(serving->acceptor, PIRN_NEVER, &outcome);
-    pirn_task_unref(serving->acceptor);
-    if (rc == 0)
-        rc = outcome;
+    rc = serving_wait(&serve->serving);
     if (rc < 0)
-        complain("stopped accepting on", serving->options->listen, rc);
-    int drained = drain(serving);
+        complain("stopped accepting on", serve->options->listen, rc);
+    int drained = drain(serve);
     return rc < 0 ? rc : drained;
 }
 
 static int serve_fiber(void *arg)
 {
-    struct serving *serving = arg;
-    int rc = serve(serving);
+    struct serve *serve = arg;
+    int rc = serve_all(serve);
 
-    workers_read(&serving->workers);
+    workers_read(&serve->workers);
     return rc;
 }
 
@@ -377,7 +341,7 @@ static void raise_descriptor_limit(uint64_t max_connections)
 {
     struct rlimit limit;
     rlim_t wanted =
-        (rlim_t)(2 * max_connections + TURN_AWAY_LIMIT + SPARE_DESCRIPTORS);
+        (rlim_t)(2 * max_connections + SERVING_TURN_AWAY_LIMIT + SPARE_DESCRIPTORS);
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
         return;
@@ -411,31 +375,31 @@ static pirn_runtime_options runtime_options(const struct serve_options *options)
 }
 
 /* Run with everything that must exist before the runtime. */
-static int run(struct serving *serving)
+static int run(struct serve *serve)
 {
-    const struct serve_options *options = serving->options;
+    const struct serve_options *options = serve->options;
     const pirn_runtime_options runtime = runtime_options(options);
     pirn_report report = {.in_time = false};
-    int rc = pirn_run_with(serve_fiber, serving, &runtime, &report);
+    int rc = pirn_run_with(serve_fiber, serve, &runtime, &report);
 
     if (rc < 0 && report.spawned == 0)
         complain("cannot start", "a runtime", rc);
     else if (!options->quiet)
-        print_report(&report, &serving->workers);
-    workers_free(&serving->workers);
+        print_report(&report, &serve->workers);
+    workers_free(&serve->workers);
     if (rc == 0 && (!report.in_time || report.aborted > 0))
         rc = -ETIMEDOUT;
     return rc;
 }
 
 /* The descriptors; then run. */
-static int prepare(struct serving *serving)
+static int prepare(struct serve *serve)
 {
-    struct site *site = &serving->server.site;
-    int rc = file_open_root(serving->options->folder);
+    struct site *site = &serve->serving.server.site;
+    int rc = file_open_root(serve->options->folder);
 
     if (rc < 0) {
-        complain("cannot open", serving->options->folder, rc);
+        complain("cannot open", serve->options->folder, rc);
         return rc;
     }
     site->root_fd = rc;
@@ -443,11 +407,11 @@ static int prepare(struct serving *serving)
     if (rc < 0)
         goto fail_root;
     int signal_fd = rc;
-    rc = pirn_fd_adopt(signal_fd, &serving->signals);
+    rc = pirn_fd_adopt(signal_fd, &serve->signals);
     if (rc < 0)
         goto fail_signals;
 
-    rc = run(serving);
+    rc = run(serve);
     (void)close(site->root_fd);
     return rc;
 
@@ -470,8 +434,8 @@ int serve_command(int argc, char **argv)
         .grace_ms = 5000,
         .workers = PIRN_WORKERS_AUTO,
     };
-    struct serving serving = {.options = &options};
-    struct server *server = &serving.server;
+    struct serve serve = {.options = &options};
+    struct server *server = &serve.serving.server;
     int status = read_options(argc, argv, &options);
 
     if (status >= 0)
@@ -484,12 +448,10 @@ int serve_command(int argc, char **argv)
     server->limits.header_bytes = (uint32_t)options.max_header;
     server->limits.body_bytes = BODY_LIMIT;
     server->log = options.log;
-    roster_init(&server->roster, (size_t)options.max_connections);
-    roster_init(&server->turned_away, TURN_AWAY_LIMIT);
+    serving_init(&serve.serving, (size_t)options.max_connections);
     raise_descriptor_limit(options.max_connections);
 
-    int rc = prepare(&serving);
-    roster_deinit(&server->turned_away);
-    roster_deinit(&server->roster);
+    int rc = prepare(&serve);
+    serving_deinit(&serve.serving);
     return pirn_exit_code(rc);
 }
