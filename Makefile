@@ -6,7 +6,8 @@
 #   make demo       see Pirn at work
 #   make test       build and run every test; ends in 'N passed, N failed'
 #   make bench      measure, and print tables
-#   make soak       the tests in their long sizes; mutants against the models
+#   make soak       what takes too long for a test: prints its budget, then runs
+#                   it; tools/soak says what it is
 #   make install    into PREFIX (/usr/local), below DESTDIR if given
 #   make clean      forget everything that was built
 #
@@ -15,6 +16,8 @@
 #   JOBS=N          processes to build and test with; all processors
 #   WERROR=ON       warnings are errors
 #   TESTS=REGEX     only the tests whose names match
+#   BUDGET=MINUTES  how long `make soak` may take on two processors
+#   PARTS='A B'     only these parts of it
 #
 # What is built lies in build/PRESET.
 
@@ -42,26 +45,22 @@ fi; \
 grep 'left out' $(BUILD)/configure.log || true
 endef
 
-.PHONY: all test demo bench soak install clean
+.PHONY: all test test-programs demo bench soak install clean
 
 all:
 	$(call configure,)
 	@cmake --build $(BUILD) -j $(JOBS) --target pirn_product
 
-test:
-	@scripts/deps build test
-	$(call configure,-DPIRN_TESTS=ON -DPIRN_TOOL=ON)
-	@cmake --build $(BUILD) -j $(JOBS)
+test: test-programs
 	@JOBS=$(JOBS) scripts/run-tests $(PRESET) $(if $(TESTS),-R '$(TESTS)')
 
-soak:
+test-programs:
 	@scripts/deps build test
 	$(call configure,-DPIRN_TESTS=ON -DPIRN_TOOL=ON)
 	@cmake --build $(BUILD) -j $(JOBS)
-	@PIRN_TEST_SIZE=long PIRN_TEST_TIMEOUT_S=7200 JOBS=1 \
-	    scripts/run-tests $(PRESET) --timeout 14400 \
-	    -C soak -L 'unit|conformance|regress|sim|stress|soak'
-	@tools/mutate -j $(JOBS)
+
+soak:
+	@tools/soak -j $(JOBS) $(if $(BUDGET),--minutes $(BUDGET)) $(PARTS)
 
 demo:
 	@scripts/deps build demo

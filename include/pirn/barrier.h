@@ -9,6 +9,9 @@
  *
  * It can be used again and again: who has gone on may wait for the next round
  * at once.  The leader is the one that came last.
+ *
+ * Fairness: nobody of a round is passed.  The one that completes it wakes all the
+ * others, in the order in which they came; who comes later is of the next round.
  */
 #ifndef PIRN_BARRIER_H
 #define PIRN_BARRIER_H

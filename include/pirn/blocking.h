@@ -109,6 +109,7 @@ PIRN_API void pirn_job_join_init(pirn_job_join_op *op, pirn_job *job);
  *
  * Thread    a fiber, or a plain thread outside any task
  * Suspends  yes; cancelling the caller does not cut the wait short
+ * Cancel    fn runs to its end, and its result is returned
  * Errors    -ECANCELED  the caller was cancelled already; fn has not run
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory

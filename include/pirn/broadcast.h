@@ -15,6 +15,8 @@
  *     }
  *
  * Messages are copied to each receiver, so they cannot own anything.
+ *
+ * Fairness: a message wakes everybody who waits, in the order of coming.
  */
 #ifndef PIRN_BROADCAST_H
 #define PIRN_BROADCAST_H
@@ -127,7 +129,10 @@ pirn_broadcast_recv(pirn_broadcast_receiver *receiver, void *message,
 PIRN_API PIRN_MUST_CHECK int
 pirn_broadcast_try_recv(pirn_broadcast_receiver *receiver, void *message);
 
-/* How many messages the latest -EOVERFLOW stands for. */
+/* How many messages the latest -EOVERFLOW stands for.
+ *
+ * Thread    the one that receives
+ */
 PIRN_API uint64_t
 pirn_broadcast_receiver_missed(const pirn_broadcast_receiver *receiver);
 

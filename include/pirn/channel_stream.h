@@ -38,10 +38,11 @@ typedef struct pirn_channel_stream {
 
 /* The messages of a channel.  A receiver of a broadcast that has missed some
  * says -EOVERFLOW and goes on.  The items of a watch are the values that are
- * new when it is asked.  Dropping the stream gives the receiver up, as
- * pirn_mpsc_receiver_free() and its kin; nothing else is lost.
+ * new when it is asked.
  *
  * Thread    any
+ * Cancel    dropping the stream gives the receiver up, as
+ *           pirn_mpsc_receiver_free() and its kin; nothing else is lost
  * Owns      `receiver` is its own from here on
  */
 PIRN_API void pirn_mpsc_stream_init(pirn_channel_stream *stream,

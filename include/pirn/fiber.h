@@ -88,6 +88,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_await(pirn_future *future,
  *
  * Thread    a fiber, or a plain thread outside any task
  * Suspends  yes
+ * Cancel    nothing is lost
  * Errors    -ECANCELED  the fiber was cancelled
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           -ENOMEM     a plain thread's first call found no memory

@@ -129,6 +129,7 @@ PIRN_API int pirn_fd_get(const pirn_fd *file);
  *
  * Thread    a fiber, or a plain thread outside any task
  * Suspends  yes; cancellation cuts it short
+ * Cancel    nothing is lost
  * Errors    -EINVAL       file is NULL, or direction is not one of enum
  *                         pirn_interest
  *           -ECANCELED, -ETIMEDOUT, -EDEADLK  as pirn_await()

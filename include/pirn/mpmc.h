@@ -2,8 +2,10 @@
 /* pirn/mpmc.h - a queue that many senders fill and many receivers empty.
  *
  * Each message goes to one receiver.  Messages leave in the order in which they
- * were sent.  Receivers that wait are served first come first served, and so are
- * senders that wait for room.
+ * were sent.
+ *
+ * Fairness: receivers that wait are served first come first served, and so are
+ * senders that wait for room; nobody who waits is passed.
  *
  *     while ((rc = pirn_mpmc_recv(receiver, &job, PIRN_NEVER)) == 0)
  *         run(&job);
@@ -100,6 +102,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_mpmc_try_send(pirn_mpmc_sender *sender,
  *
  * Thread    any
  * Cancel    dropping it has sent nothing
+ * Owns      as pirn_mpmc_send()
  */
 typedef pirn_channel_send_op pirn_mpmc_send_op;
 PIRN_API void pirn_mpmc_send_init(pirn_mpmc_send_op *op,
@@ -139,7 +142,9 @@ PIRN_API PIRN_MUST_CHECK int pirn_mpmc_try_recv(pirn_mpmc_receiver *receiver,
  * the poll that ends it, and by no other.
  *
  * Thread    any
- * Cancel    dropping it has received nothing
+ * Cancel    dropping it has received nothing; a message that was on its way here
+ *           goes to the next receiver
+ * Owns      as pirn_mpmc_recv()
  */
 typedef pirn_channel_recv_op pirn_mpmc_recv_op;
 PIRN_API void pirn_mpmc_recv_init(pirn_mpmc_recv_op *op,

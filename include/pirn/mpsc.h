@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pirn/mpsc.h - a queue that many senders fill and one receiver empties.
  *
- * Messages arrive in the order in which they were sent.  A full channel makes
- * senders wait, first come first served; one that waits is never passed by one
- * that comes later.
+ * Messages arrive in the order in which they were sent.
+ *
+ * Fairness: a full channel makes senders wait, first come first served; one that
+ * waits is never passed by one that comes later, also if it wants more places.
  *
  *     struct job job;
  *
@@ -142,6 +143,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_mpsc_try_send(pirn_mpsc_sender *sender,
  *
  * Thread    any
  * Cancel    dropping it has sent nothing
+ * Owns      as pirn_mpsc_send()
  */
 typedef pirn_channel_send_op pirn_mpsc_send_op;
 PIRN_API void pirn_mpsc_send_init(pirn_mpsc_send_op *op,
@@ -197,6 +199,7 @@ typedef struct pirn_mpsc_reserve_op {
  *
  * Thread    any
  * Cancel    dropping it reserves nothing
+ * Owns      as pirn_mpsc_reserve()
  */
 PIRN_API void pirn_mpsc_reserve_init(pirn_mpsc_reserve_op *op,
                                      pirn_mpsc_sender *sender, size_t count);
@@ -272,6 +275,7 @@ PIRN_API PIRN_MUST_CHECK ssize_t pirn_mpsc_try_recv_many(
  *
  * Thread    any
  * Cancel    dropping it has received nothing
+ * Owns      as pirn_mpsc_recv()
  */
 typedef pirn_channel_recv_op pirn_mpsc_recv_op;
 PIRN_API void pirn_mpsc_recv_init(pirn_mpsc_recv_op *op,

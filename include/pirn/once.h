@@ -13,6 +13,8 @@
  *         return rc;
  *     use(&config);
  *
+ * Fairness: who has waited longest takes over.
+ *
  * What was written before the finish is seen by everybody who is told that it
  * has been made.
  */
@@ -72,6 +74,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_once_call(pirn_once *once, pirn_once_fn *fn,
  *
  * Thread    a fiber, or a plain thread outside any task
  * Suspends  yes; cancellation cuts it short
+ * Cancel    no duty is taken; one that was handed over unseen goes to the next
  * Owns      after 1 the duty to finish or abandon is the caller's
  * Errors    -ECANCELED  the task was cancelled
  *           -ETIMEDOUT  the deadline passed first
@@ -112,6 +115,7 @@ typedef struct pirn_once_begin_op {
  *
  * Thread    any
  * Cancel    dropping it loses nothing: a duty unseen goes to the next in line
+ * Owns      as pirn_once_begin(), where must_make stands for 1
  */
 PIRN_API void pirn_once_begin_init(pirn_once_begin_op *op, pirn_once *once);
 

@@ -38,5 +38,6 @@
 #include <pirn/waiter.h>
 #include <pirn/link.h>
 #include <pirn/testing.h>
+#include <pirn/sim.h>
 
 #endif /* PIRN_PIRN_H */

@@ -7,6 +7,8 @@
  *     rc = pirn_promise_set(promise, &answer);
  *     if (rc == -EALREADY)
  *         return 0;           // somebody else was faster
+ *
+ * Fairness: the value wakes everybody who waits, in the order of coming.
  */
 #ifndef PIRN_PROMISE_H
 #define PIRN_PROMISE_H
@@ -74,6 +76,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_promise_get(pirn_promise *promise,
  *
  * Thread    any
  * Suspends  no
+ * Owns      as pirn_promise_get()
  * Errors    -EAGAIN  there is none yet
  */
 PIRN_API PIRN_MUST_CHECK int pirn_promise_try_get(const pirn_promise *promise,
@@ -92,6 +95,7 @@ typedef struct pirn_promise_get_op {
  *
  * Thread    any
  * Cancel    dropping it loses nothing
+ * Owns      as pirn_promise_get()
  */
 PIRN_API void pirn_promise_get_init(pirn_promise_get_op *op,
                                     pirn_promise *promise, void *value);

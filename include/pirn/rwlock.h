@@ -7,11 +7,11 @@
  *     value = table_look_up(table, key);
  *     pirn_rwlock_read_unlock(&table->lock);
  *
- * Fairness: strictly first come, first served.  A reader that comes while a
- * writer waits stands behind it, so that writers do not starve; readers that
- * stand in line next to each other go in together.  Therefore who reads and
- * asks to read again may wait for a writer that waits for the first read to
- * end: do not nest.
+ * Fairness: strictly first come, first served, as with a semaphore.  A reader
+ * that comes while a writer waits stands behind it, so that writers do not
+ * starve; readers that stand in line next to each other go in together.
+ * Therefore who reads and asks to read again may wait for a writer that waits
+ * for the first read to end: do not nest.
  *
  * Like a mutex it knows no owner, and may be held across a suspension.
  */
@@ -71,6 +71,7 @@ PIRN_API PIRN_MUST_CHECK int pirn_rwlock_write(pirn_rwlock *lock,
  *
  * Thread    any
  * Suspends  no
+ * Owns      as pirn_rwlock_read()
  * Errors    -EAGAIN  somebody is inside who does not go with it, or waits
  */
 PIRN_API PIRN_MUST_CHECK int pirn_rwlock_try_read(pirn_rwlock *lock);
@@ -104,6 +105,7 @@ typedef struct pirn_rwlock_op {
  * Thread    any
  * Cancel    dropping it leaves the line; what was granted unseen goes to the
  *           next
+ * Owns      after PIRN_READY the duty to unlock is the caller's
  */
 PIRN_API void pirn_rwlock_read_init(pirn_rwlock_op *op, pirn_rwlock *lock);
 PIRN_API void pirn_rwlock_write_init(pirn_rwlock_op *op, pirn_rwlock *lock);

@@ -20,6 +20,10 @@
  * is cancelled, times out or loses a select loses no item: the following one
  * gets it.  Where something is lost when a stream itself is dropped, its
  * comment says what.
+ *
+ * An item costs the coop budget that its source spends: a unit for a message of
+ * a channel.  A merge spends a unit for each poll, a filter one for each item
+ * that it throws away.
  */
 #ifndef PIRN_STREAM_H
 #define PIRN_STREAM_H
@@ -116,6 +120,7 @@ typedef struct pirn_next_op {
  *
  * Thread    any
  * Cancel    dropping it loses nothing
+ * Owns      as pirn_next()
  */
 PIRN_API void pirn_next_init(pirn_next_op *op, pirn_stream *stream, void *item);
 
@@ -131,9 +136,10 @@ typedef struct pirn_map_stream {
 
 /* Each item of `inner` is moved to `in` and comes out as fn(arg, in, out) leaves
  * it in the asker's buffer.  fn takes over what `in` owns; an outgoing item
- * that nobody takes is not discarded.  Dropping it loses nothing but `inner`.
+ * that nobody takes is not discarded.
  *
  * Thread    any
+ * Cancel    dropping it loses nothing but `inner`
  * Owns      `inner` is its own from here on; `in`, room for one item of
  *           `inner`, is borrowed until the drop
  */
@@ -151,9 +157,10 @@ typedef struct pirn_filter_stream {
 
 /* The items of `inner` for which fn(arg, item) is true; the others are
  * discarded, and spend budget.  The asker's buffer holds each of them for a
- * moment.  Dropping it loses nothing but `inner`.
+ * moment.
  *
  * Thread    any
+ * Cancel    dropping it loses nothing but `inner`
  * Owns      `inner` is its own from here on
  */
 PIRN_API void pirn_filter_init(pirn_filter_stream *filter, pirn_stream *inner,
@@ -166,10 +173,10 @@ typedef struct pirn_take_stream {
     uint64_t left_;
 } pirn_take_stream;
 
-/* The first `count` items of `inner`, which is not asked for more.  Dropping it
- * loses nothing but `inner`.
+/* The first `count` items of `inner`, which is not asked for more.
  *
  * Thread    any
+ * Cancel    dropping it loses nothing but `inner`
  * Owns      `inner` is its own from here on
  */
 PIRN_API void pirn_take_init(pirn_take_stream *take, pirn_stream *inner,
@@ -211,10 +218,11 @@ typedef struct pirn_chunks_stream {
 /* Collect the items of `inner` into chunks.  A chunk is given out when it is
  * full, when its first item has waited long enough, and when `inner` ends or
  * fails, which is said after it.  Without a runtime to keep the time it does
- * not wait for more.  A `next` that is given up loses nothing; dropping the
- * stream discards what has been collected since the last chunk.
+ * not wait for more.
  *
  * Thread    any
+ * Cancel    a `next` that is given up loses nothing; dropping the stream
+ *           discards what has been collected since the last chunk
  * Owns      on success `inner` is its own, and options->items is borrowed until
  *           the drop; on error nothing changes
  * Errors    -EINVAL  no room for items, item_size or max is 0
@@ -246,9 +254,10 @@ typedef struct pirn_merge_stream {
  * nothing.  `merge->key` names the stream of each answer.  The merge ends when
  * it is empty; after an insert it goes on.  With more than 4 places only those
  * streams are polled that were woken; that takes one allocation, and without
- * memory for it all are.  Dropping it loses nothing but its streams.
+ * memory for it all are.
  *
  * Thread    any
+ * Cancel    dropping it loses nothing but its streams
  * Owns      the streams are its own from here on; `slots` is borrowed until the
  *           drop
  */

@@ -17,7 +17,9 @@
  * there is something to take, as a try_ that never waits.  They work from
  * fibers, from stackless tasks, from plain threads without any runtime, and
  * between all of these.  A wait that is cancelled or runs out has taken
- * nothing, and what was granted to it in that moment goes to the next.
+ * nothing, and what was granted to it in that moment goes to the next.  Each wait
+ * costs coop budget, also one that ends at once; without any left it begins a
+ * turn later.
  */
 #ifndef PIRN_SYNC_H
 #define PIRN_SYNC_H

@@ -44,6 +44,7 @@ PIRN_API bool pirn_deadline_expired(pirn_deadline deadline);
  *
  * Thread    a fiber, or a plain thread outside any task
  * Suspends  yes; cancellation cuts it short
+ * Cancel    it ends before the time
  * Errors    -ECANCELED  the task was cancelled
  *           -EDEADLK    called inside a poll, a drop, a waker or a hook
  *           PIRN_ESHUTDOWN  the runtime is gone before the time
@@ -73,6 +74,7 @@ typedef struct pirn_sleep_op {
 /* Prepare a sleep until `until`.
  *
  * Thread    any
+ * Cancel    dropping it loses nothing
  * Errors    pirn_sleep_rc() after PIRN_READY: 0; PIRN_ENORUNTIME without a
  *           runtime to keep the time; PIRN_ESHUTDOWN if that runtime ended
  */

@@ -3,8 +3,8 @@
  *
  * Locks, channels and other objects for which tasks wait keep those tasks in
  * the order in which they came.  The places lie inside the operations, so that
- * waiting takes no memory.  They are named here only so that such structs have
- * a size; a program never touches them.
+ * waiting takes no memory.  They, and what else such objects have in common, are
+ * named here only so that the structs have a size; a program never touches them.
  */
 #ifndef PIRN_WAITER_H
 #define PIRN_WAITER_H
@@ -19,6 +19,14 @@ PIRN_BEGIN_DECLS
 typedef struct pirn_waitlist {
     pirn_link waiters_;
 } pirn_waitlist;
+
+/* Who has handed an object over last, and whether to give way for it.  Hints; all
+ * zero is nobody. */
+typedef struct pirn_giver {
+    PIRN_ATOMIC(uint32_t) task_;
+    PIRN_ATOMIC(uint16_t) debt_;
+    PIRN_ATOMIC(uint16_t) rest_;
+} pirn_giver;
 
 /* One who waits.  Lives in an operation. */
 typedef struct pirn_waiter {
