@@ -36,7 +36,7 @@ def line_comments(tree):
 
 def line_width(tree):
     for source in tree.files:
-        if source.path.endswith((".md", ".json", ".txt")):
+        if source.path.endswith((".md", ".json", ".svg", ".txt")):
             continue
         for number, line in enumerate(source.lines, 1):
             if len(line) > MAX_WIDTH:
