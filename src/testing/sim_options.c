@@ -5,10 +5,9 @@
 #include "testing/sim.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "sys/environment.h"
 
 /* How each option is drawn: `none_of_4` of four seeds have none. */
@@ -21,7 +20,9 @@ static const struct option {
     bool doubling; /* small numbers are as likely as large ones */
 } options_table[] = {
 #define OPTION(name, ...) \
-    {#name, offsetof(struct pirn_sim_options, name), __VA_ARGS__}
+    { \
+#name, offsetof(struct pirn_sim_options, name), __VA_ARGS__ \
+    }
     OPTION(workers, 64, 1, 4, 1, false),
     OPTION(computational, 1, 1, 1, 3, false),
     OPTION(latency_us, 10000000, 10, 20000, 0, true),
@@ -151,45 +152,25 @@ void pirn__sim_options_draw(pirn_sim_options *options)
 
 /* Words. */
 
-/* A text that counts on when the buffer is full, as snprintf does. */
-struct lines {
-    char *buf;
-    size_t size;
-    size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct lines *lines,
-                                                      const char *format, ...)
-{
-    size_t used = lines->len < lines->size ? lines->len : lines->size;
-    va_list args;
-    int added;
-
-    va_start(args, format);
-    added = vsnprintf(lines->size > used ? lines->buf + used : NULL,
-                      lines->size - used, format, args);
-    va_end(args);
-    if (added > 0)
-        lines->len += (size_t)added;
-}
-
-static void add_options(struct lines *lines, const pirn_sim_options *options)
+static void add_options(struct pirn__lines *lines,
+                        const pirn_sim_options *options)
 {
     for (size_t i = 0; i < OPTIONS; i++) {
         uint32_t value = value_of(options, &options_table[i]);
 
-        add(lines, "%s%s=", i == 0 ? "" : " ", options_table[i].name);
+        pirn__lines_add(lines, "%s%s=", i == 0 ? "" : " ",
+                        options_table[i].name);
         if (value == 0)
-            add(lines, "none");
+            pirn__lines_add(lines, "none");
         else
-            add(lines, "%" PRIu32, value);
+            pirn__lines_add(lines, "%" PRIu32, value);
     }
 }
 
 void pirn__sim_options_print(const pirn_sim_options *options, char *buf,
                              size_t size)
 {
-    struct lines lines = {buf, size, 0};
+    struct pirn__lines lines = {buf, size, 0};
 
     add_options(&lines, options);
 }
@@ -202,25 +183,28 @@ const char *pirn__sim_finding_name(enum pirn_sim_finding finding)
     return (unsigned)finding <= PIRN_SIM_DIED ? names[finding] : "unknown";
 }
 
-static void add_finding(struct lines *lines, const pirn_sim_result *result)
+static void add_finding(struct pirn__lines *lines,
+                        const pirn_sim_result *result)
 {
-    add(lines,
-        "seed %" PRIu64 ": %s (%s): %s, after %" PRIu64 " calls and %" PRIu64
-        " ms\n",
-        result->seed, pirn__sim_finding_name(result->finding), result->checker,
-        result->text, result->steps, result->ns / 1000000);
-    add(lines,
+    pirn__lines_add(lines,
+                    "seed %" PRIu64 ": %s (%s): %s, after %" PRIu64
+                    " calls and %" PRIu64 " ms\n",
+                    result->seed, pirn__sim_finding_name(result->finding),
+                    result->checker, result->text, result->steps,
+                    result->ns / 1000000);
+    pirn__lines_add(
+        lines,
         "repeat with: PIRN_SIM_SEED=%" PRIu64
         " in the environment, and PIRN_SIM_TRACE=1 to see each call\n",
         result->seed);
-    add(lines, "options: ");
+    pirn__lines_add(lines, "options: ");
     add_options(lines, &result->options);
-    add(lines, "\n");
+    pirn__lines_add(lines, "\n");
 }
 
 size_t pirn_sim_format(const pirn_sim_result *result, char *buf, size_t size)
 {
-    struct lines lines = {buf, buf == NULL ? 0 : size, 0};
+    struct pirn__lines lines = {buf, buf == NULL ? 0 : size, 0};
 
     if (lines.size > 0)
         buf[0] = '\0';
@@ -228,10 +212,10 @@ size_t pirn_sim_format(const pirn_sim_result *result, char *buf, size_t size)
         return 0;
     if (result->finding != PIRN_SIM_CLEAN)
         add_finding(&lines, result);
-    add(&lines,
-        "%" PRIu64 " runs, %" PRIu64 " calls, %" PRIu64
-        " virtual seconds, hash %016" PRIx64 "\n",
-        result->runs, result->all_steps, result->all_ns / 1000000000,
-        result->all_hash);
+    pirn__lines_add(&lines,
+                    "%" PRIu64 " runs, %" PRIu64 " calls, %" PRIu64
+                    " virtual seconds, hash %016" PRIx64 "\n",
+                    result->runs, result->all_steps,
+                    result->all_ns / 1000000000, result->all_hash);
     return lines.len;
 }
