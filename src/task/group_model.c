@@ -174,7 +174,7 @@ static void run_one(void *arg)
 
 /* Goal: a member may end while it is visited: it is left once and counted once,
  * and the visit touches no freed cell. */
-MODEL(group_visit_against_members_that_end, .preemptions = 2, .stale = 1)
+MODEL(group_visit_against_members_that_end, .preemptions = 2, .stale = 2)
 {
     struct brief future = brief();
     struct pirn__group_counts counts;
