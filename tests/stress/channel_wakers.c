@@ -20,15 +20,14 @@
 #include <pirn/mpmc.h>
 #include <pirn/mpsc.h>
 
-#include "base/prng.h"
 #include "engine/test.h"
+#include "stress/actor.h"
 
 enum {
     USERS = 40, /* more than are woken at a time */
     PERMITS = 3,
     STEPS = 300,
     MESSAGES = 16384, /* at most, in a round */
-    DEPTH = 4,        /* of wakers inside wakers */
 };
 
 enum user_kind { USER_NONE, USER_SENDS, USER_RECEIVES, USER_RESERVES };
@@ -37,9 +36,7 @@ enum place { NOWHERE, WITH_SENDER, IN_CHANNEL, RECEIVED, DISCARDED };
 
 struct user {
     enum user_kind kind;
-    bool in_poll; /* or in a drop: not to be touched */
-    bool woken;
-    int wakers;   /* copies that are held somewhere */
+    struct actor actor;
     size_t count; /* how many places it wants */
     int message;
     union {
@@ -55,10 +52,6 @@ static pirn_mpsc_permit permits[PERMITS];
 static enum place places[MESSAGES];
 static int message_count;
 
-static struct pirn__prng prng;
-static bool wakers_act;
-static int depth;
-
 static bool is_many; /* mpmc */
 static size_t capacity;
 static bool closed;
@@ -66,11 +59,6 @@ static pirn_mpsc_sender *tx;
 static pirn_mpsc_receiver *rx;
 static pirn_mpmc_sender *many_tx;
 static pirn_mpmc_receiver *many_rx;
-
-static uint32_t dice(size_t sides)
-{
-    return pirn__prng_below(&prng, (uint32_t)sides);
-}
 
 /* Messages. */
 
@@ -102,51 +90,6 @@ static void message_discarded(void *arg, void *message)
     EXPECT(places[number] == IN_CHANNEL || places[number] == RECEIVED);
     places[number] = DISCARDED;
 }
-
-/* Wakers. */
-
-static void act(void);
-
-static void act_perhaps(void)
-{
-    if (!wakers_act || depth == DEPTH || dice(3) != 0)
-        return;
-    depth++;
-    act();
-    depth--;
-}
-
-static pirn_waker user_waker_clone(const pirn_waker *self)
-{
-    ((struct user *)self->data)->wakers++;
-    act_perhaps();
-    return *self;
-}
-
-static void user_waker_wake_by_ref(const pirn_waker *self)
-{
-    ((struct user *)self->data)->woken = true;
-    act_perhaps();
-}
-
-static void user_waker_drop(pirn_waker self)
-{
-    ((struct user *)self.data)->wakers--;
-    act_perhaps();
-}
-
-static void user_waker_wake(pirn_waker self)
-{
-    user_waker_wake_by_ref(&self);
-    user_waker_drop(self);
-}
-
-static const pirn_waker_ops user_waker_ops = {
-    .clone = user_waker_clone,
-    .wake = user_waker_wake,
-    .wake_by_ref = user_waker_wake_by_ref,
-    .drop = user_waker_drop,
-};
 
 /* Users. */
 
@@ -190,24 +133,24 @@ static void user_ended(struct user *user)
 
 static void user_poll(struct user *user)
 {
-    pirn_waker waker = {user, &user_waker_ops};
+    pirn_waker waker = {&user->actor, &actor_ops};
     pirn_cx cx = pirn_cx_of_waker(&waker);
 
-    user->in_poll = true;
-    user->woken = false;
+    user->actor.in_poll = true;
+    user->actor.woken = false;
     if (pirn_future_poll(&user->op.future, &cx) == PIRN_READY)
         user_ended(user);
-    user->in_poll = false;
+    user->actor.in_poll = false;
 }
 
 static void user_drop(struct user *user)
 {
-    user->in_poll = true;
+    user->actor.in_poll = true;
     pirn_future_drop(&user->op.future);
     if (user->kind == USER_SENDS)
         EXPECT_EQ(WITH_SENDER, places[user->message]);
     user->kind = USER_NONE;
-    user->in_poll = false;
+    user->actor.in_poll = false;
 }
 
 static bool somebody_receives(void)
@@ -253,7 +196,7 @@ static void begin_reserve(struct user *user)
 
 static void user_begin(struct user *user)
 {
-    if (user->wakers > 0) /* of what it did before: about to be woken */
+    if (user->actor.wakers > 0) /* of what it did before: about to be woken */
         return;
     user->count = 1;
     switch (dice(3)) {
@@ -287,7 +230,7 @@ static void try_send(void)
 static bool may_try_recv(void)
 {
     for (int i = 0; i < USERS && !is_many; i++)
-        if (users[i].kind == USER_RECEIVES && users[i].in_poll)
+        if (users[i].kind == USER_RECEIVES && users[i].actor.in_poll)
             return false;
     return true;
 }
@@ -333,7 +276,7 @@ static void act(void)
     uint32_t what = dice(10);
 
     if (what < 6) {
-        if (user->in_poll)
+        if (user->actor.in_poll)
             return;
         if (user->kind == USER_NONE)
             user_begin(user);
@@ -362,19 +305,19 @@ static void close_channel(void)
 /* What holds between two steps. */
 static void check_who_waits(void)
 {
-    pirn_channel_info info = is_many ? pirn_mpmc_sender_info(many_tx)
-                                     : pirn_mpsc_sender_info(tx);
+    pirn_channel_info info =
+        is_many ? pirn_mpmc_sender_info(many_tx) : pirn_mpsc_sender_info(tx);
     size_t promised = 0, most = 0;
     bool receiver_waits = false;
 
     for (int i = 0; i < USERS; i++) {
         const struct user *user = &users[i];
 
-        if (user->kind == USER_RECEIVES && user->woken)
+        if (user->kind == USER_RECEIVES && user->actor.woken)
             promised++;
         else if (user->kind == USER_RECEIVES)
             receiver_waits = true;
-        else if (user->kind != USER_NONE && !user->woken &&
+        else if (user->kind != USER_NONE && !user->actor.woken &&
                  user->count > most)
             most = user->count;
     }
@@ -383,8 +326,7 @@ static void check_who_waits(void)
         EXPECT(!closed && info.available < most);
     if (receiver_waits) {
         EXPECT_LE(info.length, promised);
-        EXPECT(!closed || info.length > 0 ||
-               info.available < info.capacity);
+        EXPECT(!closed || info.length > 0 || info.available < info.capacity);
     }
 }
 
@@ -427,7 +369,7 @@ static void end_users(void)
     for (int i = 0; i < PERMITS; i++)
         pirn_mpsc_permit_release(&permits[i]);
     for (int i = 0; i < USERS; i++)
-        EXPECT_EQ(0, users[i].wakers);
+        EXPECT_EQ(0, users[i].actor.wakers);
 }
 
 static void play(uint64_t seed, bool many)

@@ -13,20 +13,17 @@
 
 #include <pirn/sync.h>
 
-#include "base/prng.h"
 #include "engine/test.h"
+#include "stress/actor.h"
 
 enum {
     USERS = 40, /* more than are woken at a time */
     STEPS = 300,
-    DEPTH = 4, /* of wakers inside wakers */
 };
 
 struct user {
     bool live;
-    bool in_poll; /* or in a drop: not to be touched */
-    bool woken;
-    int wakers;     /* copies that are held somewhere */
+    struct actor actor;
     uint32_t count; /* what it asks for */
     union {
         pirn_future future;
@@ -50,87 +47,33 @@ struct game {
 
 static const struct game *game;
 static struct user users[USERS];
-static struct pirn__prng prng;
-static bool wakers_act;
-static int depth;
-
-static uint32_t dice(uint32_t sides)
-{
-    return pirn__prng_below(&prng, sides);
-}
-
-/* Wakers. */
-
-static void act(void);
-
-static void act_perhaps(void)
-{
-    if (!wakers_act || depth == DEPTH || dice(3) != 0)
-        return;
-    depth++;
-    act();
-    depth--;
-}
-
-static pirn_waker user_waker_clone(const pirn_waker *self)
-{
-    ((struct user *)self->data)->wakers++;
-    act_perhaps();
-    return *self;
-}
-
-static void user_waker_wake_by_ref(const pirn_waker *self)
-{
-    ((struct user *)self->data)->woken = true;
-    act_perhaps();
-}
-
-static void user_waker_drop(pirn_waker self)
-{
-    ((struct user *)self.data)->wakers--;
-    act_perhaps();
-}
-
-static void user_waker_wake(pirn_waker self)
-{
-    user_waker_wake_by_ref(&self);
-    user_waker_drop(self);
-}
-
-static const pirn_waker_ops user_waker_ops = {
-    .clone = user_waker_clone,
-    .wake = user_waker_wake,
-    .wake_by_ref = user_waker_wake_by_ref,
-    .drop = user_waker_drop,
-};
-
 /* Users. */
 
 static void user_poll(struct user *user)
 {
-    pirn_waker waker = {user, &user_waker_ops};
+    pirn_waker waker = {&user->actor, &actor_ops};
     pirn_cx cx = pirn_cx_of_waker(&waker);
 
-    user->in_poll = true;
-    user->woken = false;
+    user->actor.in_poll = true;
+    user->actor.woken = false;
     if (pirn_future_poll(&user->op.future, &cx) == PIRN_READY) {
         user->live = false;
         game->won(user);
     }
-    user->in_poll = false;
+    user->actor.in_poll = false;
 }
 
 static void user_drop(struct user *user)
 {
-    user->in_poll = true;
+    user->actor.in_poll = true;
     user->live = false;
     pirn_future_drop(&user->op.future);
-    user->in_poll = false;
+    user->actor.in_poll = false;
 }
 
 static void user_begin(struct user *user)
 {
-    if (user->wakers > 0) /* of what it did before: about to be woken */
+    if (user->actor.wakers > 0) /* of what it did before: about to be woken */
         return;
     user->count = 1;
     game->prepare(user);
@@ -146,7 +89,7 @@ static void act(void)
 
     if (what >= 6)
         game->move();
-    else if (user->in_poll)
+    else if (user->actor.in_poll)
         return;
     else if (!user->live)
         user_begin(user);
@@ -161,7 +104,7 @@ static void check(void)
     uint32_t waiting = 0, woken = 0, most = 0;
 
     for (int i = 0; i < USERS; i++) {
-        if (users[i].live && users[i].woken) {
+        if (users[i].live && users[i].actor.woken) {
             woken += users[i].count;
         } else if (users[i].live) {
             waiting++;
@@ -188,7 +131,7 @@ static void play(uint64_t seed)
     }
     game->close();
     for (int i = 0; i < USERS; i++)
-        EXPECT_EQ(0, users[i].wakers);
+        EXPECT_EQ(0, users[i].actor.wakers);
 }
 
 static void play_all(const struct game *which)
