@@ -129,7 +129,8 @@ TEST(computational_woken_task_returns_to_its_slot)
     wakers[2] = rig_worker(&rig, 2);
     for (int i = 0; i < 3; i++) {
         EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 1));
-        EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true));
+        EXPECT_EQ(PIRN__WAKE_SUBMIT,
+                  pirn__state_end(state, true, PIRN__LOAN));
         EXPECT(!ops->push(rig.pool, wakers[i], task, PIRN__ORIGIN_WAKE));
         EXPECT_EQ(1, length(&rig, 1));
         EXPECT_PTR_EQ(NULL, pop(&rig, 0));

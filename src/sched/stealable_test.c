@@ -188,7 +188,7 @@ TEST(stealable_outside_goes_to_injection_and_inbox)
 
     state = pirn__task_state(table.tasks[1]);
     EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 1));
-    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true));
+    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true, PIRN__LOAN));
     EXPECT(push_outside(&table, 1, PIRN__ORIGIN_WAKE));
     EXPECT(pirn__inbox_has_some(&rig_worker(&table.rig, 1)->inbox));
     EXPECT_EQ(-1, pop(&table, 0));

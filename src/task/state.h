@@ -135,11 +135,10 @@ static inline uint32_t pirn__state_class(const pirn__state *state);
 /* Where it last ran; a hint. */
 static inline uint32_t pirn__state_home(const pirn__state *state);
 
-/* After a poll that returned PENDING; `again`: the task wants another turn. */
-static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again);
-/* The same where only `loan` is left of the loan. */
-static inline enum pirn__wake pirn__state_end_lent(pirn__state *state,
-                                                   bool again, uint32_t loan);
+/* After a poll that returned PENDING; `again`: the task wants another turn;
+ * `loan`: what is left of it. */
+static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again,
+                                              uint32_t loan);
 
 /* End it.  With `output` the finished future is kept if a handle exists.  The
  * whole loan goes back.  Returns the word as it was stored. */

@@ -132,8 +132,8 @@ static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state)
     return pirn__state_submit_if_queued(word, pirn__state_woken(word));
 }
 
-static inline enum pirn__wake pirn__state_end_lent(pirn__state *state,
-                                                   bool again, uint32_t loan)
+static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again,
+                                              uint32_t loan)
 {
     uint64_t word = pirn__state_guess(state);
     uint64_t next;
@@ -147,11 +147,6 @@ static inline enum pirn__wake pirn__state_end_lent(pirn__state *state,
             next = (next & ~PIRN__NOTIFIED) | PIRN__QUEUED;
     } while (!pirn__state_step(state, &word, next));
     return pirn__state_submit_if_queued(word, next);
-}
-
-static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again)
-{
-    return pirn__state_end_lent(state, again, PIRN__LOAN);
 }
 
 static inline bool pirn__state_finish(pirn__state *state)

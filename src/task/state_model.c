@@ -69,7 +69,7 @@ static void run(bool complete)
         pirn__state_complete(&state, false);
         unref();
     } else {
-        submit(pirn__state_end(&state, false));
+        submit(pirn__state_end(&state, false, PIRN__LOAN));
     }
 }
 
@@ -125,7 +125,7 @@ static void look_once(void)
         return;
     if (pirn__load(&flag_a, relaxed) == 1)
         saw_flag = 1;
-    submit(pirn__state_end(&state, false));
+    submit(pirn__state_end(&state, false, PIRN__LOAN));
 }
 
 static void look(void *arg)
@@ -206,7 +206,7 @@ static void run_counting(void *arg)
 
     starts[start]++;
     if (start != PIRN__START_LEAVE)
-        submit(pirn__state_end(&state, false));
+        submit(pirn__state_end(&state, false, PIRN__LOAN));
 }
 
 /* Goal: a cancel is never swallowed by a suspension, in any order. */
@@ -476,7 +476,7 @@ static void run_and_hand_out(void *arg)
     EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&future, pirn_cell_read(&future) + 1);
     pirn__store(&handed, 1, release);
-    submit(pirn__state_end_lent(&state, false, PIRN__LOAN - 1));
+    submit(pirn__state_end(&state, false, PIRN__LOAN - 1));
     run(true);
 }
 

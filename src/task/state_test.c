@@ -29,7 +29,7 @@ static void make_running(pirn__state *state)
 static void make_idle(pirn__state *state)
 {
     make_running(state);
-    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(state, false));
+    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(state, false, PIRN__LOAN));
 }
 
 /* Bring a fresh word into a shape, by transitions only. */
@@ -74,8 +74,8 @@ struct row {
 /* True if the event has started what did not run: then there is a loan. */
 static bool starts(const pirn__state *state, enum shape shape)
 {
-    return (pirn__state_peek(state) & PIRN__RUNNING) != 0 &&
-           shape != RUNNING && shape != NOTIFIED;
+    return (pirn__state_peek(state) & PIRN__RUNNING) != 0 && shape != RUNNING &&
+           shape != NOTIFIED;
 }
 
 static void expect_rows(enum pirn__wake (*event)(pirn__state *state),
@@ -147,10 +147,8 @@ TEST(state_wake_by_id_ends_a_suspension)
 static void expect_flagged(enum pirn__wake (*event)(pirn__state *state),
                            uint64_t flag, enum pirn__start claim)
 {
-    static const bool queued[SHAPES] = {[IDLE] = true,
-                                        [QUEUED] = true,
-                                        [HELD] = true,
-                                        [HELD_NOTIFIED] = true};
+    static const bool queued[SHAPES] = {
+        [IDLE] = true, [QUEUED] = true, [HELD] = true, [HELD_NOTIFIED] = true};
 
     for (int shape = 0; shape < SHAPES; shape++) {
         pirn__state state;
@@ -168,7 +166,8 @@ static void expect_flagged(enum pirn__wake (*event)(pirn__state *state),
         EXPECT((doing(&state) & flag) != 0);
         EXPECT_EQ(PIRN__WAKE_NONE, event(&state));
         if (!queued[shape])
-            EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(&state, false));
+            EXPECT_EQ(PIRN__WAKE_SUBMIT,
+                      pirn__state_end(&state, false, PIRN__LOAN));
         EXPECT_EQ(claim, pirn__state_start(&state, 0));
     }
 }
@@ -234,7 +233,7 @@ TEST(state_suspended_task_that_is_popped_is_left_alone)
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake(&state));
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake_by_id(&state));
     EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
-    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     EXPECT_EQ(0, doing(&state));
 }
 
@@ -248,13 +247,13 @@ TEST(state_suspended_during_a_poll_keeps_the_wake_for_later)
 
         make(&state, NOTIFIED);
         pirn__state_suspend(&state);
-        EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+        EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
         EXPECT_EQ(PIRN__SUSPENDED | PIRN__NOTIFIED, doing(&state));
         EXPECT_EQ(PIRN__WAKE_SUBMIT, way == 0 ? pirn__state_wake_by_id(&state)
                                               : pirn__state_cancel(&state));
         EXPECT_EQ(way == 0 ? PIRN__START_POLL : PIRN__START_CANCEL,
                   pirn__state_start(&state, 0));
-        EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+        EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     }
 }
 
@@ -267,7 +266,7 @@ TEST(state_suspended_task_that_wants_a_turn_waits_for_it)
 
     make(&state, RUNNING);
     pirn__state_suspend(&state);
-    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, true));
+    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, true, PIRN__LOAN));
     EXPECT_EQ(PIRN__SUSPENDED | PIRN__NOTIFIED, doing(&state));
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake_by_id(&state));
 }
@@ -283,7 +282,7 @@ TEST(state_end_queues_who_was_woken_or_wants_a_turn)
 
             make(&state, woken != 0 ? NOTIFIED : RUNNING);
             EXPECT_EQ(queued ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE,
-                      pirn__state_end(&state, again != 0));
+                      pirn__state_end(&state, again != 0, PIRN__LOAN));
             EXPECT_EQ(queued ? PIRN__QUEUED : 0, doing(&state));
         }
     }
@@ -300,10 +299,10 @@ TEST(state_many_wakes_during_a_poll_make_one_run)
         EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake(&state));
         EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake_by_id(&state));
     }
-    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(&state, true));
+    EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(&state, true, PIRN__LOAN));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake(&state));
     EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
-    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     EXPECT_EQ(0, doing(&state));
 }
 
@@ -397,14 +396,14 @@ TEST(state_loan_leaves_what_was_handed_out)
     make_running(&state);
     EXPECT_EQ((1 + PIRN__LOAN) * PIRN__REF,
               pirn__state_peek(&state) & PIRN__REFS_MASK);
-    EXPECT_EQ(PIRN__WAKE_NONE,
-              pirn__state_end_lent(&state, false, PIRN__LOAN - 3));
+    EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN - 3));
     EXPECT_EQ(4 * PIRN__REF, pirn__state_peek(&state) & PIRN__REFS_MASK);
     for (int run = 0; run < 2; run++) {
         EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake(&state));
         EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
         if (run == 0)
-            EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false));
+            EXPECT_EQ(PIRN__WAKE_NONE,
+                      pirn__state_end(&state, false, PIRN__LOAN));
     }
     (void)pirn__state_complete(&state, false);
     EXPECT_EQ(4 * PIRN__REF, pirn__state_peek(&state) & PIRN__REFS_MASK);
@@ -616,7 +615,7 @@ static bool run_once(struct race *race)
     /* relaxed: only this thread takes away. */
     EXPECT_EQ(1, pirn__sub(&race->submits, 1, relaxed));
     EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&race->state, 0));
-    submit(race, pirn__state_end(&race->state, false));
+    submit(race, pirn__state_end(&race->state, false, PIRN__LOAN));
     return true;
 }
 

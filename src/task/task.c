@@ -306,7 +306,7 @@ enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
     }
     if (future->ops->poll(future, &cx) == PIRN_PENDING) {
         cx.turn_->own_waker = NULL;
-        return pirn__state_end_lent(state, cx.turn_->deferred,
+        return pirn__state_end(state, cx.turn_->deferred,
                                     cx.turn_->loan);
     }
     /* The worker may have gone on without us, with its turn and its cache. */

@@ -204,13 +204,6 @@ static inline pirn_waker pirn__task_waker_borrowed(struct pirn__task *task)
     return (pirn_waker){.data = task, .ops = &pirn__task_waker_ops};
 }
 
-/* The same with one. */
-static inline pirn_waker pirn__task_waker(struct pirn__task *task)
-{
-    pirn__state_ref(pirn__task_state(task));
-    return pirn__task_waker_borrowed(task);
-}
-
 static inline bool pirn__waker_is_of(const pirn_waker *waker,
                                      const struct pirn__task *task)
 {
