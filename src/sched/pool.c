@@ -40,8 +40,8 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->timers.earlier = pirn__worker_earlier;
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
     pirn__init(&worker->own_fd, -1);
-    worker->until_shared = rt->shared_interval;
-    worker->until_events = rt->event_interval;
+    worker->shared_at = rt->shared_interval;
+    worker->events_at = rt->event_interval;
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
     if (rc < 0)
         return rc;

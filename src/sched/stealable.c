@@ -27,7 +27,6 @@
 enum {
     STEALABLE_LIFO_RUNS = 3,
     STEALABLE_BATCH = 64,
-    STEALABLE_INBOX_INTERVAL = 31, /* runs between two looks at the inbox */
     STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
     STEALABLE_PREFETCH_SIZE = 128, /* of each */
 };
@@ -190,7 +189,7 @@ static struct pirn__task *task_of(pirn_slink *link)
  * often the inbox comes first. */
 static pirn_slink *pop_overdue(struct pirn__worker *worker)
 {
-    if (worker->tick % STEALABLE_INBOX_INTERVAL != 0)
+    if (worker->tick % PIRN__INBOX_INTERVAL != 0)
         return NULL;
     return open_inbox(worker, worker);
 }
@@ -380,6 +379,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
 static int stealable_prepare(struct pirn__worker *worker)
 {
     worker->spill.on_take = prefetch_ahead;
+    worker->by_ring = !worker->pool->rt->home.stamps;
     return 0;
 }
 

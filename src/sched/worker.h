@@ -63,9 +63,12 @@ struct pirn__worker {
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
     uint32_t lifo_runs;
-    uint32_t tick;
-    uint32_t until_shared; /* ticks until it looks at the shared queue */
-    uint32_t until_events; /* ticks until it looks for events */
+    uint32_t tick;      /* counts what it looks for to run */
+    uint32_t shared_at; /* the tick at which it looks at the shared queue */
+    uint32_t events_at; /* the same for events */
+    uint32_t look_at;   /* the next tick at which the ring does not come first */
+    bool by_ring; /* constant: what gets ready here waits in the ring, and is not
+                     stamped */
     bool searching;
     bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */
