@@ -124,7 +124,6 @@ static struct pirn__cell *cache_take(struct pirn__slabs *set,
                                      size_t stride, uint32_t class_index)
 {
     struct pirn__slab_bin *bin = &cache->bins[class_index];
-    pirn_slink *link;
 
     PIRN_DASSERT(cache->set == set || cache->set == NULL);
     if (bin->head == NULL) {
@@ -137,10 +136,7 @@ static struct pirn__cell *cache_take(struct pirn__slabs *set,
         bin->head = taken.head;
         cache->set = set;
     }
-    link = bin->head;
-    bin->head = link->next_;
-    bin->count--;
-    return pirn__cell_of_link(link);
+    return pirn__slab_bin_pop(bin);
 }
 
 static struct pirn__cell *take_one(struct pirn__slabs *set, size_t stride,
@@ -315,9 +311,7 @@ void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell)
         return;
     }
     bin = &cache->bins[class_index];
-    cell->link.next_ = bin->head;
-    bin->head = &cell->link;
-    bin->count++;
+    pirn__slab_bin_push(bin, cell);
     if (bin->count > PIRN__SLAB_CACHE_LIMIT)
         bin_shed(set, bin);
 }

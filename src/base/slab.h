@@ -100,6 +100,16 @@ struct pirn__cell *pirn__slabs_take(struct pirn__slabs *set,
  * the caller's, or NULL; one that is bound to another set is not used. */
 void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell);
 
+/* The usual way of both, inline.  take: NULL if the cache has none; then ask
+ * pirn__slabs_take().  give: false, and nothing done, where that takes
+ * pirn__slabs_give().  `set` is the cell's, `size` what it was taken with, in
+ * multiples of PIRN__SLAB_UNIT both. */
+static inline struct pirn__cell *
+pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size);
+static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
+                                          struct pirn__slab_cache *cache,
+                                          struct pirn__cell *cell, size_t size);
+
 /* Empty a cache that is bound to `set`, or to none. */
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache);
 
@@ -138,5 +148,8 @@ void pirn__slabs_stats(struct pirn__slabs *set, struct pirn__slab_stats *out);
 
 /* Assert every invariant. */
 void pirn__slabs_validate(struct pirn__slabs *set);
+
+/* The inline ones. */
+#include "base/slab_hot.h"
 
 #endif /* PIRN_BASE_SLAB_H */

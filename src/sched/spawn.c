@@ -2,6 +2,7 @@
 /* src/sched/spawn.c - from a future to a queued task, for every front end. */
 #include <errno.h>
 
+#include "base/checked.h"
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -33,10 +34,65 @@ static int pin_here(struct pirn__pool *pool, struct pirn__task_plan *plan)
     return pirn__pinned_prepare(worker);
 }
 
-int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
-                pirn_future *future, size_t size,
-                const pirn_spawn_options *options, const char *site,
-                pirn_task **out)
+/* The usual spawn: a running task starts another one, without options or handle,
+ * for the ring of its own worker.  It does what spawn_any() does, in place. */
+
+/* That worker, or NULL. */
+static inline struct pirn__worker *usual_spawner(const struct pirn__home *home,
+                                                 const struct pirn__local *local)
+{
+    struct pirn__worker *worker;
+
+    if (local == NULL || local->driving != home || local->worker == NULL)
+        return NULL;
+    worker = local->worker;
+    if (!worker->by_ring || worker->turn.task == NULL ||
+        worker->turn.task->group == NULL ||
+        worker->pool->rt->hooks.on_task_spawn != NULL)
+        return NULL;
+    return worker;
+}
+
+/* A new task from the worker's cache; NULL if that is empty. */
+static inline struct pirn__task *
+usual_task(struct pirn__worker *worker, const struct pirn__task_ops *ops,
+           const pirn_future *future, size_t future_size, const char *site)
+{
+    size_t size = pirn__round_up(sizeof(struct pirn__task) + future_size,
+                                 PIRN__SLAB_UNIT);
+    struct pirn__cell *cell = pirn__slab_take_cached(&worker->cache, size);
+    struct pirn__task *task;
+
+    if (cell == NULL)
+        return NULL;
+    task = pirn__task_of_cell(cell);
+    task->ops = ops;
+    task->size = (uint32_t)size;
+    task->info.site = site;
+    pirn__task_move_in(task, future, future_size);
+    return task;
+}
+
+static inline void start_usual(struct pirn__worker *worker,
+                               struct pirn__task *task)
+{
+    struct pirn__pool *pool = worker->pool;
+    struct pirn__group *group = &pool->rt->group;
+
+    task->group = group;
+    pirn__state_open(pirn__task_state(task), 0, false);
+    pirn__group_count_in(group, &worker->ledger, task);
+    if (!pirn__ring_push(&worker->ring, &task->cell.link))
+        (void)pool->tasks->push(pool, worker, task, PIRN__ORIGIN_SPAWN);
+    if (pirn__idle_sleepers(&pool->idle) > 0)
+        pirn__pool_wake_one(pool);
+}
+
+/* Any spawn. */
+static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
+                     pirn_future *future, size_t size,
+                     const pirn_spawn_options *options, const char *site,
+                     pirn_task **out)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
     struct pirn__spawner here = pirn__spawner_here(rt, pirn__local());
@@ -80,10 +136,41 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     return 0;
 }
 
+static inline int spawn_from(const struct pirn__local *local,
+                             struct pirn__home *home,
+                             const struct pirn__task_ops *ops,
+                             pirn_future *future, size_t size,
+                             const pirn_spawn_options *options,
+                             const char *site, pirn_task **out)
+{
+    struct pirn__worker *worker = NULL;
+    struct pirn__task *task = NULL;
+
+    if (options == NULL && out == NULL)
+        worker = usual_spawner(home, local);
+    if (worker != NULL &&
+        pirn__group_gate(&worker->pool->rt->group) == PIRN__GROUP_OPEN)
+        task = usual_task(worker, ops, future, size, site);
+    if (task == NULL)
+        return spawn_any(home, ops, future, size, options, site, out);
+    start_usual(worker, task);
+    return 0;
+}
+
+int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
+                pirn_future *future, size_t size,
+                const pirn_spawn_options *options, const char *site,
+                pirn_task **out)
+{
+    return spawn_from(pirn__local(), home, ops, future, size, options, site,
+                      out);
+}
+
 int pirn_spawn_at(pirn_future *future, size_t size,
                   const pirn_spawn_options *options, pirn_task **out,
                   const char *site)
 {
+    const struct pirn__local *local = pirn__local();
     struct pirn__home *home;
     int rc;
 
@@ -96,10 +183,10 @@ int pirn_spawn_at(pirn_future *future, size_t size,
         return -EINVAL;
     home = options != NULL && options->runtime != NULL
                ? pirn__home_of(options->runtime)
-               : pirn__local_home();
+               : pirn__local_home_of(local);
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
-    return pirn__spawn(home, &pirn__stackless_ops, future, size, options, site,
-                       out);
+    return spawn_from(local, home, &pirn__stackless_ops, future, size, options,
+                      site, out);
 }
