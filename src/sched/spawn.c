@@ -136,25 +136,23 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
     return 0;
 }
 
-static inline int spawn_from(const struct pirn__local *local,
-                             struct pirn__home *home,
-                             const struct pirn__task_ops *ops,
-                             pirn_future *future, size_t size,
-                             const pirn_spawn_options *options,
-                             const char *site, pirn_task **out)
+/* The usual spawn, or false where it is none. */
+static PIRN__HOT_INLINE bool
+spawn_usual(const struct pirn__local *local, struct pirn__home *home,
+            const struct pirn__task_ops *ops, const pirn_future *future,
+            size_t size, const char *site)
 {
-    struct pirn__worker *worker = NULL;
-    struct pirn__task *task = NULL;
+    struct pirn__worker *worker = usual_spawner(home, local);
+    struct pirn__task *task;
 
-    if (options == NULL && out == NULL)
-        worker = usual_spawner(home, local);
-    if (worker != NULL &&
-        pirn__group_gate(&worker->pool->rt->group) == PIRN__GROUP_OPEN)
-        task = usual_task(worker, ops, future, size, site);
+    if (worker == NULL ||
+        pirn__group_gate(&worker->pool->rt->group) != PIRN__GROUP_OPEN)
+        return false;
+    task = usual_task(worker, ops, future, size, site);
     if (task == NULL)
-        return spawn_any(home, ops, future, size, options, site, out);
+        return false;
     start_usual(worker, task);
-    return 0;
+    return true;
 }
 
 int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
@@ -162,8 +160,10 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 const pirn_spawn_options *options, const char *site,
                 pirn_task **out)
 {
-    return spawn_from(pirn__local(), home, ops, future, size, options, site,
-                      out);
+    if (options == NULL && out == NULL &&
+        spawn_usual(pirn__local(), home, ops, future, size, site))
+        return 0;
+    return spawn_any(home, ops, future, size, options, site, out);
 }
 
 int pirn_spawn_at(pirn_future *future, size_t size,
@@ -187,6 +187,9 @@ int pirn_spawn_at(pirn_future *future, size_t size,
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
-    return spawn_from(local, home, &pirn__stackless_ops, future, size, options,
-                      site, out);
+    if (options == NULL && out == NULL &&
+        spawn_usual(local, home, &pirn__stackless_ops, future, size, site))
+        return 0;
+    return spawn_any(home, &pirn__stackless_ops, future, size, options, site,
+                     out);
 }

@@ -193,8 +193,8 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 
 /* The usual end: nobody has a reference to a task that ended well, and its cell
  * is free at once.  False: it takes all the steps. */
-static inline bool end_unseen(struct pirn__task *task,
-                              struct pirn__slab_cache *cache)
+static PIRN__HOT_INLINE bool end_unseen(struct pirn__task *task,
+                                        struct pirn__slab_cache *cache)
 {
     struct pirn__slabs *slabs = task->group->slabs;
     struct pirn__extras *extras = pirn__task_extras(task);
