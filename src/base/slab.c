@@ -49,8 +49,7 @@ static uint32_t take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
 
         if (chunk == class->empty)
             class->empty = NULL;
-        pirn__queue_push(out, &pirn__chunk_take_locked(chunk)->link);
-        count++;
+        count += pirn__chunk_take_locked(chunk, out, wanted - count);
         if (!pirn__chunk_can_give_locked(chunk))
             pirn__list_remove(&chunk->link);
     }
