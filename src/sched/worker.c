@@ -347,7 +347,8 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
 static inline bool is_rings_turn(const struct pirn__worker *worker)
 {
     /* relaxed: only we put something there. */
-    return !is_due(worker, worker->look_at) && !worker->keeps_thread &&
+    return worker->by_ring && !worker->keeps_thread &&
+           !is_due(worker, worker->look_at) &&
            pirn__load(&worker->lifo, relaxed) == NULL;
 }
 
