@@ -217,8 +217,9 @@ static void give_cells(struct pirn__slabs *set, pirn_slink *first)
     come_back(set);
 }
 
-/* Give back what a full bin holds beyond its most recent cells. */
-static void bin_shed(struct pirn__slabs *set, struct pirn__slab_bin *bin)
+/* Cut a bin of more than PIRN__SLAB_REFILL cells behind as many of the most
+ * recent, and return the rest. */
+static pirn_slink *bin_cut(struct pirn__slab_bin *bin)
 {
     pirn_slink *last = bin->head;
     pirn_slink *rest;
@@ -227,8 +228,39 @@ static void bin_shed(struct pirn__slabs *set, struct pirn__slab_bin *bin)
         last = last->next_;
     rest = last->next_;
     last->next_ = NULL;
-    bin->count = PIRN__SLAB_REFILL;
-    give_cells(set, rest);
+    return rest;
+}
+
+/* How many cells of a size a bin may ever hold. */
+static uint32_t most_of(const struct pirn__slab_cache *cache, size_t stride)
+{
+    uint32_t most = (uint32_t)(PIRN__SLAB_CACHE_BYTES / stride);
+
+    if (!cache->may_grow || most < PIRN__SLAB_CACHE_LIMIT)
+        return PIRN__SLAB_CACHE_LIMIT;
+    return most < PIRN__SLAB_CACHE_MOST ? most : PIRN__SLAB_CACHE_MOST;
+}
+
+/* A bin holds more than its limit.  Raise that, or give the most recent cells
+ * back: they are still at hand. */
+static void bin_overflow(struct pirn__slabs *set,
+                         struct pirn__slab_cache *cache,
+                         struct pirn__slab_bin *bin, size_t stride)
+{
+    uint32_t most = most_of(cache, stride);
+    pirn_slink *first = bin->head;
+
+    if (bin->limit < most) {
+        bin->limit = bin->limit == 0 ? PIRN__SLAB_CACHE_LIMIT : 2 * bin->limit;
+        if (bin->limit > most)
+            bin->limit = most;
+        if (bin->limit > PIRN__SLAB_CACHE_LIMIT)
+            cache->has_grown = true;
+        return;
+    }
+    bin->head = bin_cut(bin);
+    bin->count -= PIRN__SLAB_REFILL;
+    give_cells(set, first);
 }
 
 /* Turn a cell's id into that of its next user: from here on the old one is
@@ -311,8 +343,26 @@ void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell)
     }
     bin = &cache->bins[class_index];
     pirn__slab_bin_push(bin, cell);
-    if (bin->count > PIRN__SLAB_CACHE_LIMIT)
-        bin_shed(set, bin);
+    if (bin->count > bin->limit)
+        bin_overflow(set, cache, bin, chunk->stride);
+}
+
+void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache)
+{
+    if (!cache->has_grown)
+        return;
+    cache->has_grown = false;
+    for (uint32_t i = 0; i < PIRN__SLAB_CLASSES; i++) {
+        struct pirn__slab_bin *bin = &cache->bins[i];
+
+        if (bin->limit <= PIRN__SLAB_CACHE_LIMIT)
+            continue;
+        bin->limit = PIRN__SLAB_CACHE_LIMIT;
+        if (bin->count <= PIRN__SLAB_CACHE_LIMIT)
+            continue;
+        bin->count = PIRN__SLAB_REFILL;
+        give_cells(set, bin_cut(bin));
+    }
 }
 
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)

@@ -40,8 +40,11 @@ enum {
     PIRN__SLAB_UNIT = 8,         /* sizes are multiples of this */
     PIRN__SLAB_SIZE_MAX = 1024,  /* bigger cells have a chunk of their own */
     PIRN__SLAB_PLACE_BITS = 10,  /* at most 1,024 cells in a chunk */
-    /* Of one size, in one cache. */
+    /* Of one size, in one cache: usually, and where it has grown, in cells and in
+     * bytes. */
     PIRN__SLAB_CACHE_LIMIT = 2 * PIRN__SLAB_REFILL,
+    PIRN__SLAB_CACHE_MOST = 32 * PIRN__SLAB_REFILL,
+    PIRN__SLAB_CACHE_BYTES = 128 * 1024,
     PIRN__SLAB_SIZE_MIN = 24,    /* that of a struct pirn__cell */
     PIRN__SLAB_CLASSES =
         (PIRN__SLAB_SIZE_MAX - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT + 1,
@@ -76,12 +79,16 @@ struct pirn__slabs {
 struct pirn__slab_bin {
     pirn_slink *head;
     uint32_t count;
+    uint32_t limit; /* 0: the usual one */
 };
 
 /* Free cells of one set in the hands of one thread, its only user.  Zeroed is
  * empty.  It is bound to a set from a take until the next flush. */
 struct pirn__slab_cache {
     struct pirn__slabs *set;
+    bool may_grow; /* the user's: bins that overflow get a higher limit, and
+                      pirn__slabs_trim() will be called */
+    bool has_grown;
     struct pirn__slab_bin bins[PIRN__SLAB_CLASSES];
 };
 
@@ -109,6 +116,9 @@ pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size);
 static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
                                           struct pirn__slab_cache *cache,
                                           struct pirn__cell *cell, size_t size);
+
+/* Give back what grown bins hold beyond the usual. */
+void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache);
 
 /* Empty a cache that is bound to `set`, or to none. */
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache);

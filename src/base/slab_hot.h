@@ -61,7 +61,7 @@ static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
     bin = pirn__slab_bin_of(cache, size);
     /* relaxed: only the holder of a cell changes its id. */
     id = pirn__load(&cell->id, relaxed) + ((uint64_t)1 << 32);
-    if (bin->count >= PIRN__SLAB_CACHE_LIMIT ||
+    if (bin->count >= bin->limit ||
         id >> 32 > PIRN__GENERATION_MAX || id >> 32 == 0)
         return false;
     /* relaxed: a lookup that meets the next user's word takes its reference

@@ -40,6 +40,7 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->timers.earlier = pirn__worker_earlier;
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
     pirn__init(&worker->own_fd, -1);
+    worker->cache.may_grow = true;
     worker->shared_at = rt->shared_interval;
     worker->events_at = rt->event_interval;
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);

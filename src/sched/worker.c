@@ -346,10 +346,11 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
  * do the same. */
 static inline bool is_rings_turn(const struct pirn__worker *worker)
 {
+    if (!worker->by_ring || worker->keeps_thread ||
+        is_due(worker, worker->look_at))
+        return false;
     /* relaxed: only we put something there. */
-    return worker->by_ring && !worker->keeps_thread &&
-           !is_due(worker, worker->look_at) &&
-           pirn__load(&worker->lifo, relaxed) == NULL;
+    return pirn__load(&worker->lifo, relaxed) == NULL;
 }
 
 static inline struct pirn__task *next_own(struct pirn__worker *worker)
@@ -456,6 +457,8 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     searching = worker->searching;
     worker->harvest.woken = false;
     worker->searching = false;
+    if (nap_ns == 0)
+        pirn__slabs_trim(&pool->rt->slabs, &worker->cache);
     set_state(worker, PIRN__WORKER_SLEEPING);
     set_alarm(worker);
     tell_shutdown(pool);
