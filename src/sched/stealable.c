@@ -27,6 +27,7 @@
 enum {
     STEALABLE_LIFO_RUNS = 3,
     STEALABLE_BATCH = 64,
+    STEALABLE_RESCUE = 1024,       /* of a spill at once */
     STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
     STEALABLE_PREFETCH_SIZE = 128, /* of each */
 };
@@ -352,7 +353,8 @@ static bool stealable_has_some(struct pirn__worker *worker)
     return false;
 }
 
-static uint64_t stealable_rescue(struct pirn__worker *stuck)
+/* Move all to the shared queue, but of the spill no more than `limit`. */
+static uint64_t give_up(struct pirn__worker *stuck, uint64_t limit)
 {
     struct pirn__queue taken = {0};
     pirn_slink *link = swap_lifo(stuck, NULL);
@@ -366,7 +368,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     /* Thieves reach ring and spill, but where all others are busy there are
      * none. */
     (void)pirn__ring_take(&stuck->ring, &taken);
-    (void)pirn__injection_take(&stuck->spill, &taken, UINT64_MAX);
+    (void)pirn__injection_take(&stuck->spill, &taken, limit);
     for (link = taken.head; link != NULL; link = next) {
         next = link->next_;
         count++;
@@ -374,6 +376,19 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     if (count > 0)
         pirn__injection_push_all(&stuck->pool->injection, &taken, count);
     return count;
+}
+
+/* A worker that starts a million tasks in one poll does not move either, and they
+ * are best run where they are.  So the spill is taken from by parts, as long as
+ * the worker is stuck. */
+static uint64_t stealable_rescue(struct pirn__worker *stuck)
+{
+    return give_up(stuck, STEALABLE_RESCUE);
+}
+
+static uint64_t stealable_reclaim(struct pirn__worker *stuck)
+{
+    return give_up(stuck, UINT64_MAX);
 }
 
 static int stealable_prepare(struct pirn__worker *worker)
@@ -393,5 +408,5 @@ const struct pirn__taskpool_ops pirn__stealable_ops = {
     .has_some = stealable_has_some,
     .has_outside = stealable_has_outside,
     .rescue = stealable_rescue,
-    .reclaim = stealable_rescue,
+    .reclaim = stealable_reclaim,
 };
