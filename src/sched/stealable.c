@@ -25,7 +25,6 @@
 #include "task/task.h"
 
 enum {
-    STEALABLE_LIFO_RUNS = 3,
     STEALABLE_BATCH = 64,
     STEALABLE_RESCUE = 1024,       /* of a spill at once */
     STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
@@ -91,20 +90,12 @@ static void push_ring_all(struct pirn__worker *worker, struct pirn__queue *batch
         spill(worker, batch, count);
 }
 
-/* Swap the slot's content; NULL empties it. */
-static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
-{
-    /* acq_rel: release [worker.lifo] hands a task over to the monitor, acquire
-     * [worker.lifo] is the other side of that. */
-    return pirn__swap(&worker->lifo, link, acq_rel);
-}
-
 static bool push_here(struct pirn__worker *worker, pirn_slink *link,
                       enum pirn__origin origin)
 {
     if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL &&
         !worker->pool->lifo_off) {
-        link = swap_lifo(worker, link);
+        link = pirn__worker_swap_lifo(worker, link);
         if (link == NULL)
             return false;
     }
@@ -175,10 +166,9 @@ static pirn_slink *open_inbox(struct pirn__worker *worker,
 
 static pirn_slink *pop_lifo(struct pirn__worker *worker)
 {
-    /* relaxed: only a hint, the swap decides. */
-    if (pirn__load(&worker->lifo, relaxed) == NULL)
+    if (!pirn__worker_has_lifo(worker))
         return NULL;
-    return swap_lifo(worker, NULL);
+    return pirn__worker_swap_lifo(worker, NULL);
 }
 
 static struct pirn__task *task_of(pirn_slink *link)
@@ -217,7 +207,7 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
 {
     pirn_slink *link = pop_overdue(worker);
 
-    if (link == NULL && worker->lifo_runs < STEALABLE_LIFO_RUNS) {
+    if (link == NULL && worker->lifo_runs < PIRN__LIFO_RUNS) {
         link = pop_lifo(worker);
         if (link != NULL) {
             worker->lifo_runs++;
@@ -357,7 +347,7 @@ static bool stealable_has_some(struct pirn__worker *worker)
 static uint64_t give_up(struct pirn__worker *stuck, uint64_t limit)
 {
     struct pirn__queue taken = {0};
-    pirn_slink *link = swap_lifo(stuck, NULL);
+    pirn_slink *link = pirn__worker_swap_lifo(stuck, NULL);
     uint64_t count = 0;
     pirn_slink *next;
 

@@ -74,8 +74,7 @@ static void share_lone(struct pirn__worker *worker)
 /* True if we run something else before the ring. */
 static bool has_sooner(struct pirn__worker *worker)
 {
-    /* relaxed: only we put something there. */
-    return pirn__load(&worker->lifo, relaxed) != NULL ||
+    return pirn__worker_has_lifo(worker) ||
            (worker->keeps_thread && pirn__pinned_has_some(worker));
 }
 
@@ -342,30 +341,48 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
     return task;
 }
 
-/* True if the ring comes first and is to be asked without its pool, which would
- * do the same. */
-static inline bool is_rings_turn(const struct pirn__worker *worker)
+/* True if the pool would take from the slot or the ring next, which we do without
+ * it. */
+static inline bool takes_itself(const struct pirn__worker *worker)
 {
-    if (!worker->by_ring || worker->keeps_thread ||
-        is_due(worker, worker->look_at))
-        return false;
-    /* relaxed: only we put something there. */
-    return pirn__load(&worker->lifo, relaxed) == NULL;
+    return worker->by_ring && !worker->keeps_thread &&
+           !is_due(worker, worker->look_at);
+}
+
+static inline pirn_slink *take_lifo(struct pirn__worker *worker)
+{
+    pirn_slink *link = NULL;
+
+    if (worker->lifo_runs < PIRN__LIFO_RUNS && pirn__worker_has_lifo(worker))
+        link = pirn__worker_swap_lifo(worker, NULL);
+    if (link == NULL)
+        return NULL;
+    worker->lifo_runs++;
+    pirn__count(&worker->counters.lifo_runs);
+    return link;
+}
+
+static inline pirn_slink *take_itself(struct pirn__worker *worker)
+{
+    pirn_slink *link = take_lifo(worker);
+
+    if (link != NULL)
+        return link;
+    link = pirn__ring_pop(&worker->ring);
+    /* The pool, asked next, has to know of the runs. */
+    if (link != NULL)
+        worker->lifo_runs = 0;
+    return link;
 }
 
 static inline struct pirn__task *next_own(struct pirn__worker *worker)
 {
-    pirn_slink *link;
+    pirn_slink *link = NULL;
 
     worker->tick++;
-    if (is_rings_turn(worker)) {
-        link = pirn__ring_pop(&worker->ring);
-        if (link != NULL) {
-            worker->lifo_runs = 0;
-            return pirn__task_of_link(link);
-        }
-    }
-    return next_in_turn(worker);
+    if (takes_itself(worker))
+        link = take_itself(worker);
+    return link == NULL ? next_in_turn(worker) : pirn__task_of_link(link);
 }
 
 /* Become a searcher, unless there are enough.  One who sees something does in

@@ -126,6 +126,22 @@ static inline void pirn__count(pirn__counter *counter)
     pirn__store(counter, value + 1, relaxed);
 }
 
+/* Swap what is in the LIFO slot; NULL empties it. */
+static inline pirn_slink *pirn__worker_swap_lifo(struct pirn__worker *worker,
+                                                 pirn_slink *link)
+{
+    /* acq_rel: release [worker.lifo] hands a task over to the monitor, acquire
+     * [worker.lifo] is the other side of that. */
+    return pirn__swap(&worker->lifo, link, acq_rel);
+}
+
+/* Owner: whether the slot, which it alone fills, seems to hold something. */
+static inline bool pirn__worker_has_lifo(const struct pirn__worker *worker)
+{
+    /* relaxed: only a hint; who takes swaps. */
+    return pirn__load(&worker->lifo, relaxed) != NULL;
+}
+
 /* The worker that this thread runs, if it is one of `pool`, else NULL. */
 static inline struct pirn__worker *
 pirn__worker_here(const struct pirn__pool *pool)
