@@ -365,6 +365,32 @@ void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache)
     }
 }
 
+uint32_t pirn__slabs_take_some(struct pirn__slabs *set, size_t size,
+                               struct pirn__queue *out)
+{
+    size_t stride = pirn__round_up(size, PIRN__SLAB_UNIT);
+
+    return take_cells(set, stride, class_of(stride), out, PIRN__SLAB_REFILL);
+}
+
+void pirn__slab_cache_add(struct pirn__slabs *set,
+                          struct pirn__slab_cache *cache, size_t size,
+                          struct pirn__queue *cells, uint32_t count)
+{
+    struct pirn__slab_bin *bin = pirn__slab_bin_of(cache, size);
+
+    PIRN_DASSERT(cache->set == set || cache->set == NULL);
+    cache->set = set;
+    cells->tail->next_ = bin->head;
+    bin->head = cells->head;
+    bin->count += count;
+}
+
+void pirn__slabs_give_back(struct pirn__slabs *set, struct pirn__queue *cells)
+{
+    give_cells(set, cells->head);
+}
+
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)
 {
     if (cache->set == NULL)

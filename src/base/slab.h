@@ -24,6 +24,7 @@
 #include <pirn/link.h>
 
 #include "base/atomic.h"
+#include "base/list.h"
 
 /* Cells that a cache moves at a time; the model build has few. */
 #ifndef PIRN__SLAB_REFILL
@@ -116,6 +117,17 @@ pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size);
 static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
                                           struct pirn__slab_cache *cache,
                                           struct pirn__cell *cell, size_t size);
+
+/* Up to PIRN__SLAB_REFILL cells of at least `size` bytes, at most
+ * PIRN__SLAB_SIZE_MAX, at the end of `out`, for a cache that several threads use
+ * under a lock; how many.  Their memory is shown when they are taken from there. */
+uint32_t pirn__slabs_take_some(struct pirn__slabs *set, size_t size,
+                               struct pirn__queue *out);
+/* Put them in, or back unused. */
+void pirn__slab_cache_add(struct pirn__slabs *set,
+                          struct pirn__slab_cache *cache, size_t size,
+                          struct pirn__queue *cells, uint32_t count);
+void pirn__slabs_give_back(struct pirn__slabs *set, struct pirn__queue *cells);
 
 /* Give back what grown bins hold beyond the usual. */
 void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache);

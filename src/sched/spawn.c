@@ -2,7 +2,7 @@
 /* src/sched/spawn.c - from a future to a queued task, for every front end. */
 #include <errno.h>
 
-#include "base/checked.h"
+#include "sched/outside.h"
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -21,6 +21,14 @@ int pirn__spawn_check(struct pirn__home *home)
 static bool is_priority(enum pirn_priority priority)
 {
     return (unsigned)priority <= PIRN_PRIORITY_LOW;
+}
+
+/* Nothing that the task would keep is asked for. */
+static bool is_plain(const pirn_spawn_options *options)
+{
+    return options == NULL ||
+           (options->name == NULL && options->context == NULL &&
+            !options->pinned && options->priority == PIRN_PRIORITY_NORMAL);
 }
 
 /* A pinned task belongs to the worker that spawns it. */
@@ -53,26 +61,6 @@ static inline struct pirn__worker *usual_spawner(const struct pirn__home *home,
     return worker;
 }
 
-/* A new task from the worker's cache; NULL if that is empty. */
-static inline struct pirn__task *
-usual_task(struct pirn__worker *worker, const struct pirn__task_ops *ops,
-           const pirn_future *future, size_t future_size, const char *site)
-{
-    size_t size = pirn__round_up(sizeof(struct pirn__task) + future_size,
-                                 PIRN__SLAB_UNIT);
-    struct pirn__cell *cell = pirn__slab_take_cached(&worker->cache, size);
-    struct pirn__task *task;
-
-    if (cell == NULL)
-        return NULL;
-    task = pirn__task_of_cell(cell);
-    task->ops = ops;
-    task->size = (uint32_t)size;
-    task->info.site = site;
-    pirn__task_move_in(task, future, future_size);
-    return task;
-}
-
 static inline void start_usual(struct pirn__worker *worker,
                                struct pirn__task *task)
 {
@@ -95,7 +83,8 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
                      pirn_task **out)
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
-    struct pirn__spawner here = pirn__spawner_here(rt, pirn__local());
+    struct pirn__local *local = pirn__local();
+    struct pirn__spawner here = pirn__spawner_here(rt, local);
     struct pirn__task_plan plan = {
         .ops = ops,
         .home = home,
@@ -108,8 +97,13 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
         .handle = out != NULL,
     };
     struct pirn__task *task;
-    int rc = 0;
+    int rc = 1;
 
+    if (out == NULL && here.cache == NULL && is_plain(options))
+        rc = pirn__outside_spawn(rt, local, ops, future, size, site);
+    if (rc <= 0)
+        return rc;
+    rc = 0;
     if (options != NULL && !is_priority(options->priority))
         return -EINVAL;
     if (options != NULL && options->pinned && rt->pool != NULL)
@@ -148,7 +142,7 @@ spawn_usual(const struct pirn__local *local, struct pirn__home *home,
     if (worker == NULL ||
         pirn__group_gate(&worker->pool->rt->group) != PIRN__GROUP_OPEN)
         return false;
-    task = usual_task(worker, ops, future, size, site);
+    task = pirn__task_from_cache(&worker->cache, ops, future, size, site);
     if (task == NULL)
         return false;
     start_usual(worker, task);

@@ -17,6 +17,7 @@
 #include "sched/idle.h"
 #include "sched/inbox.h"
 #include "sched/injection.h"
+#include "sched/outside.h"
 #include "sched/ring.h"
 #include "sched/runtime.h"
 #include "sched/taskpool.h"
@@ -113,6 +114,8 @@ struct pirn__pool {
     bool lifo_off;                 /* constant: nothing goes to a LIFO slot */
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
     PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
+    PIRN_ATOMIC(uint32_t) next_outside; /* for the next thread that asks */
+    struct pirn__outside outside[PIRN__OUTSIDES];
     struct pirn__worker *reaper; /* a core without a thread, for shutdown */
     struct pirn__worker *workers[];
 };

@@ -26,6 +26,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/hint.h"
 #include "base/list.h"
 #include "base/slab.h"
@@ -127,6 +128,35 @@ static inline void pirn__task_move_in(struct pirn__task *task,
     }
     for (size_t i = 0; i < size; i += sizeof(uint64_t))
         memcpy(target + i, source + i, sizeof(uint64_t));
+}
+
+/* The cell of a task without extras: without a handle or stamps. */
+static inline size_t pirn__task_cell_size(size_t future_size)
+{
+    return pirn__round_up(sizeof(struct pirn__task) + future_size,
+                          PIRN__SLAB_UNIT);
+}
+
+/* Such a task, as pirn__task_new() builds it, in a cell of the caller's cache; NULL
+ * if that has none. */
+static inline struct pirn__task *
+pirn__task_from_cache(struct pirn__slab_cache *cache,
+                      const struct pirn__task_ops *ops,
+                      const pirn_future *future, size_t future_size,
+                      const char *site)
+{
+    size_t size = pirn__task_cell_size(future_size);
+    struct pirn__cell *cell = pirn__slab_take_cached(cache, size);
+    struct pirn__task *task;
+
+    if (cell == NULL)
+        return NULL;
+    task = pirn__task_of_cell(cell);
+    task->ops = ops;
+    task->size = (uint32_t)size;
+    task->info.site = site;
+    pirn__task_move_in(task, future, future_size);
+    return task;
 }
 
 /* Build a cell; it belongs to no group and no queue yet and its word is 0.
