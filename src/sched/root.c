@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sched/root.c - the root group of a runtime: the owner of every task that
  * has no other.  Each worker, the driver of a current-thread runtime, and what
- * threads outside spawn with, have a ledger, so that spawning on one does not wait for another; whatever concerns
- * the whole looks at all of them.
+ * threads outside spawn with, have a ledger, so that spawning by one does not wait
+ * for another; whatever concerns the whole looks at all of them.
  */
 #include "sched/runtime.h"
 #include "sched/worker.h"
