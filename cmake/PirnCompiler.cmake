@@ -53,7 +53,7 @@ if(PIRN_MODEL)
     add_compile_definitions(PIRN_MODEL PIRN__GENERATION_BITS=2
         PIRN__LOCK_SPINS=1 PIRN__RING_SIZE=4 PIRN__SLAB_REFILL=2
         PIRN__WAKE_BATCH=1 PIRN__CHANNEL_BLOCK_MESSAGES=2
-        PIRN__HOOK_GATES=1)
+        PIRN__HOOK_GATES=1 PIRN__OUTSIDES=1)
     include_directories(${PROJECT_SOURCE_DIR}/tests)
 endif()
 

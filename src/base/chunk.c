@@ -68,56 +68,44 @@ void pirn__chunk_free(struct pirn__slab_chunk *chunk)
     alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
 }
 
-bool pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
+/* The same from those that were never used. */
+static uint32_t take_fresh_locked(struct pirn__slab_chunk *chunk,
+                                  struct pirn__queue *out, uint32_t wanted)
 {
     /* relaxed: written under the set's lock, which is held. */
-    return chunk->free != NULL ||
-           pirn__load(&chunk->fresh, relaxed) < chunk->capacity;
-}
+    uint32_t first = pirn__load(&chunk->fresh, relaxed);
+    uint32_t room = chunk->capacity - first;
+    uint32_t count = wanted < room ? wanted : room;
 
-/* The first cell that was never used. */
-static struct pirn__cell *take_fresh_locked(struct pirn__slab_chunk *chunk)
-{
-    /* relaxed: written under the set's lock, which is held. */
-    uint32_t place = pirn__load(&chunk->fresh, relaxed);
-    uint32_t slot = chunk->index << PIRN__SLAB_PLACE_BITS | place;
-    struct pirn__cell *cell = cell_at(chunk, place);
+    for (uint32_t place = first; place < first + count; place++) {
+        uint32_t slot = chunk->index << PIRN__SLAB_PLACE_BITS | place;
+        struct pirn__cell *cell = cell_at(chunk, place);
 
-    pirn__init(&cell->word, 0);
-    pirn__init(&cell->id, (uint64_t)chunk->generation << 32 | slot);
-    /* release [chunk.fresh]: a lookup that sees this place in use sees the two
-     * values above. */
-    pirn__store(&chunk->fresh, place + 1, release);
-    return cell;
-}
-
-struct pirn__cell *pirn__chunk_take_locked(struct pirn__slab_chunk *chunk)
-{
-    struct pirn__cell *cell;
-
-    chunk->used++;
-    if (chunk->free == NULL)
-        return take_fresh_locked(chunk);
-    cell = pirn__cell_of_link(chunk->free);
-    chunk->free = cell->link.next_;
-    return cell;
-}
-
-void pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
-                             struct pirn__cell *cell)
-{
-    uint32_t generation = pirn__cell_generation(cell);
-
-    PIRN_DASSERT(chunk->used > 0);
-    chunk->used--;
-    if (generation == 0) {
-        chunk->retired++;
-        return;
+        pirn__init(&cell->word, 0);
+        pirn__init(&cell->id, (uint64_t)chunk->generation << 32 | slot);
+        pirn__queue_push(out, &cell->link);
     }
-    cell->link.next_ = chunk->free;
-    chunk->free = &cell->link;
-    if (generation > chunk->next_generation)
-        chunk->next_generation = generation;
+    /* release [chunk.fresh]: a lookup that sees these places in use sees the two
+     * values above. */
+    pirn__store(&chunk->fresh, first + count, release);
+    return count;
+}
+
+uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
+                                 struct pirn__queue *out, uint32_t wanted)
+{
+    uint32_t count = 0;
+
+    for (; count < wanted && chunk->free != NULL; count++) {
+        pirn_slink *link = chunk->free;
+
+        chunk->free = link->next_;
+        pirn__queue_push(out, link);
+    }
+    if (count < wanted)
+        count += take_fresh_locked(chunk, out, wanted - count);
+    chunk->used += count;
+    return count;
 }
 
 uint32_t pirn__chunk_fresh(const struct pirn__slab_chunk *chunk)

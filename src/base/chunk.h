@@ -17,7 +17,9 @@
 #ifndef PIRN_BASE_CHUNK_H
 #define PIRN_BASE_CHUNK_H
 
+#include "base/assert.h"
 #include "base/directory.h"
+#include "base/list.h"
 #include "base/slab.h"
 
 enum {
@@ -74,14 +76,35 @@ struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
 /* No cell is out, and the set has forgotten the chunk. */
 void pirn__chunk_free(struct pirn__slab_chunk *chunk);
 
-bool pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk);
+static inline bool
+pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
+{
+    /* relaxed: written under the set's lock, which is held. */
+    return chunk->free != NULL ||
+           pirn__load(&chunk->fresh, relaxed) < chunk->capacity;
+}
 
-/* One cell of a chunk that can give. */
-struct pirn__cell *pirn__chunk_take_locked(struct pirn__slab_chunk *chunk);
+/* Move up to `wanted` cells to the end of `out`; how many there were. */
+uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
+                                 struct pirn__queue *out, uint32_t wanted);
 
 /* Take a cell back; its id has been renewed, or not been used. */
-void pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
-                             struct pirn__cell *cell);
+static inline void pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
+                                           struct pirn__cell *cell)
+{
+    uint32_t generation = pirn__cell_generation(cell);
+
+    PIRN_DASSERT(chunk->used > 0);
+    chunk->used--;
+    if (generation == 0) {
+        chunk->retired++;
+        return;
+    }
+    cell->link.next_ = chunk->free;
+    chunk->free = &cell->link;
+    if (generation > chunk->next_generation)
+        chunk->next_generation = generation;
+}
 
 /* The cell at `place` if it seems to have this id and try_ref accepts it; an id
  * of 0 stands for any.  The chunk is held in place by the directory. */

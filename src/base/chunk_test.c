@@ -160,6 +160,26 @@ static void fixture_init_at(struct fixture *fixture, uint32_t generation)
     pirn__directory_set_generation(index, generation);
 }
 
+/* Goal: a cell in its last generation is not kept by a cache.
+ * Method: set the first generation of a chunk to the last one there is. */
+TEST(slab_cached_give_of_a_used_up_slot_is_refused)
+{
+    struct pirn__slab_cache cache = {0};
+    struct pirn__cell *cell;
+    struct fixture fixture;
+
+    fixture_init_at(&fixture, PIRN__GENERATION_MAX);
+    cell = pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
+    REQUIRE(cell != NULL);
+    cache.set = &fixture.slabs;
+    pirn__slab_bin_of(&cache, CELL_SIZE)->limit = PIRN__SLAB_CACHE_LIMIT;
+    EXPECT(!pirn__slab_give_cached(&fixture.slabs, &cache, cell, CELL_SIZE));
+    pirn__slabs_give(&cache, cell);
+    EXPECT_EQ(0, cells_out(&fixture));
+    pirn__slabs_flush(&fixture.slabs, &cache);
+    fixture_deinit(&fixture);
+}
+
 /* Goal: a slot with its last generation behind it is never used again, and
  * neither is the index of its chunk.
  * Method: start two below the end, use one slot until it is gone, then the rest

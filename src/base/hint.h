@@ -12,4 +12,8 @@
 /* A function that is called seldom. */
 #define PIRN__COLD __attribute__((cold, noinline))
 
+/* A function that is called where every task passes, from more places than the
+ * compiler likes to repeat it in. */
+#define PIRN__HOT_INLINE inline __attribute__((always_inline))
+
 #endif /* PIRN_BASE_HINT_H */

@@ -49,8 +49,7 @@ static uint32_t take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
 
         if (chunk == class->empty)
             class->empty = NULL;
-        pirn__queue_push(out, &pirn__chunk_take_locked(chunk)->link);
-        count++;
+        count += pirn__chunk_take_locked(chunk, out, wanted - count);
         if (!pirn__chunk_can_give_locked(chunk))
             pirn__list_remove(&chunk->link);
     }
@@ -124,7 +123,6 @@ static struct pirn__cell *cache_take(struct pirn__slabs *set,
                                      size_t stride, uint32_t class_index)
 {
     struct pirn__slab_bin *bin = &cache->bins[class_index];
-    pirn_slink *link;
 
     PIRN_DASSERT(cache->set == set || cache->set == NULL);
     if (bin->head == NULL) {
@@ -137,10 +135,7 @@ static struct pirn__cell *cache_take(struct pirn__slabs *set,
         bin->head = taken.head;
         cache->set = set;
     }
-    link = bin->head;
-    bin->head = link->next_;
-    bin->count--;
-    return pirn__cell_of_link(link);
+    return pirn__slab_bin_pop(bin);
 }
 
 static struct pirn__cell *take_one(struct pirn__slabs *set, size_t stride,
@@ -222,8 +217,9 @@ static void give_cells(struct pirn__slabs *set, pirn_slink *first)
     come_back(set);
 }
 
-/* Give back what a full bin holds beyond its most recent cells. */
-static void bin_shed(struct pirn__slabs *set, struct pirn__slab_bin *bin)
+/* Cut a bin of more than PIRN__SLAB_REFILL cells behind as many of the most
+ * recent, and return the rest. */
+static pirn_slink *bin_cut(struct pirn__slab_bin *bin)
 {
     pirn_slink *last = bin->head;
     pirn_slink *rest;
@@ -232,8 +228,39 @@ static void bin_shed(struct pirn__slabs *set, struct pirn__slab_bin *bin)
         last = last->next_;
     rest = last->next_;
     last->next_ = NULL;
-    bin->count = PIRN__SLAB_REFILL;
-    give_cells(set, rest);
+    return rest;
+}
+
+/* How many cells of a size a bin may ever hold. */
+static uint32_t most_of(const struct pirn__slab_cache *cache, size_t stride)
+{
+    uint32_t most = (uint32_t)(PIRN__SLAB_CACHE_BYTES / stride);
+
+    if (!cache->may_grow || most < PIRN__SLAB_CACHE_LIMIT)
+        return PIRN__SLAB_CACHE_LIMIT;
+    return most < PIRN__SLAB_CACHE_MOST ? most : PIRN__SLAB_CACHE_MOST;
+}
+
+/* A bin holds more than its limit.  Raise that, or give the most recent cells
+ * back: they are still at hand. */
+static void bin_overflow(struct pirn__slabs *set,
+                         struct pirn__slab_cache *cache,
+                         struct pirn__slab_bin *bin, size_t stride)
+{
+    uint32_t most = most_of(cache, stride);
+    pirn_slink *first = bin->head;
+
+    if (bin->limit < most) {
+        bin->limit = bin->limit == 0 ? PIRN__SLAB_CACHE_LIMIT : 2 * bin->limit;
+        if (bin->limit > most)
+            bin->limit = most;
+        if (bin->limit > PIRN__SLAB_CACHE_LIMIT)
+            cache->has_grown = true;
+        return;
+    }
+    bin->head = bin_cut(bin);
+    bin->count -= PIRN__SLAB_REFILL;
+    give_cells(set, first);
 }
 
 /* Turn a cell's id into that of its next user: from here on the old one is
@@ -315,11 +342,53 @@ void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell)
         return;
     }
     bin = &cache->bins[class_index];
-    cell->link.next_ = bin->head;
-    bin->head = &cell->link;
-    bin->count++;
-    if (bin->count > PIRN__SLAB_CACHE_LIMIT)
-        bin_shed(set, bin);
+    pirn__slab_bin_push(bin, cell);
+    if (bin->count > bin->limit)
+        bin_overflow(set, cache, bin, chunk->stride);
+}
+
+void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache)
+{
+    if (!cache->has_grown)
+        return;
+    cache->has_grown = false;
+    for (uint32_t i = 0; i < PIRN__SLAB_CLASSES; i++) {
+        struct pirn__slab_bin *bin = &cache->bins[i];
+
+        if (bin->limit <= PIRN__SLAB_CACHE_LIMIT)
+            continue;
+        bin->limit = PIRN__SLAB_CACHE_LIMIT;
+        if (bin->count <= PIRN__SLAB_CACHE_LIMIT)
+            continue;
+        bin->count = PIRN__SLAB_REFILL;
+        give_cells(set, bin_cut(bin));
+    }
+}
+
+uint32_t pirn__slabs_take_some(struct pirn__slabs *set, size_t size,
+                               struct pirn__queue *out)
+{
+    size_t stride = pirn__round_up(size, PIRN__SLAB_UNIT);
+
+    return take_cells(set, stride, class_of(stride), out, PIRN__SLAB_REFILL);
+}
+
+void pirn__slab_cache_add(struct pirn__slabs *set,
+                          struct pirn__slab_cache *cache, size_t size,
+                          struct pirn__queue *cells, uint32_t count)
+{
+    struct pirn__slab_bin *bin = pirn__slab_bin_of(cache, size);
+
+    PIRN_DASSERT(cache->set == set || cache->set == NULL);
+    cache->set = set;
+    cells->tail->next_ = bin->head;
+    bin->head = cells->head;
+    bin->count += count;
+}
+
+void pirn__slabs_give_back(struct pirn__slabs *set, struct pirn__queue *cells)
+{
+    give_cells(set, cells->head);
 }
 
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)

@@ -24,6 +24,7 @@
 #include <pirn/link.h>
 
 #include "base/atomic.h"
+#include "base/list.h"
 
 /* Cells that a cache moves at a time; the model build has few. */
 #ifndef PIRN__SLAB_REFILL
@@ -40,8 +41,11 @@ enum {
     PIRN__SLAB_UNIT = 8,         /* sizes are multiples of this */
     PIRN__SLAB_SIZE_MAX = 1024,  /* bigger cells have a chunk of their own */
     PIRN__SLAB_PLACE_BITS = 10,  /* at most 1,024 cells in a chunk */
-    /* Of one size, in one cache. */
+    /* Of one size, in one cache: usually, and where it has grown, in cells and in
+     * bytes. */
     PIRN__SLAB_CACHE_LIMIT = 2 * PIRN__SLAB_REFILL,
+    PIRN__SLAB_CACHE_MOST = 32 * PIRN__SLAB_REFILL,
+    PIRN__SLAB_CACHE_BYTES = 128 * 1024,
     PIRN__SLAB_SIZE_MIN = 24,    /* that of a struct pirn__cell */
     PIRN__SLAB_CLASSES =
         (PIRN__SLAB_SIZE_MAX - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT + 1,
@@ -76,12 +80,16 @@ struct pirn__slabs {
 struct pirn__slab_bin {
     pirn_slink *head;
     uint32_t count;
+    uint32_t limit; /* 0: the usual one */
 };
 
 /* Free cells of one set in the hands of one thread, its only user.  Zeroed is
  * empty.  It is bound to a set from a take until the next flush. */
 struct pirn__slab_cache {
     struct pirn__slabs *set;
+    bool may_grow; /* the user's: bins that overflow get a higher limit, and
+                      pirn__slabs_trim() will be called */
+    bool has_grown;
     struct pirn__slab_bin bins[PIRN__SLAB_CLASSES];
 };
 
@@ -99,6 +107,30 @@ struct pirn__cell *pirn__slabs_take(struct pirn__slabs *set,
 /* Give a cell back; its word is 0.  From here on its id is stale.  `cache` is
  * the caller's, or NULL; one that is bound to another set is not used. */
 void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell);
+
+/* The usual way of both, inline.  take: NULL if the cache has none; then ask
+ * pirn__slabs_take().  give: false, and nothing done, where that takes
+ * pirn__slabs_give().  `set` is the cell's, `size` what it was taken with, in
+ * multiples of PIRN__SLAB_UNIT both. */
+static inline struct pirn__cell *
+pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size);
+static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
+                                          struct pirn__slab_cache *cache,
+                                          struct pirn__cell *cell, size_t size);
+
+/* Up to PIRN__SLAB_REFILL cells of at least `size` bytes, at most
+ * PIRN__SLAB_SIZE_MAX, at the end of `out`, for a cache that several threads use
+ * under a lock; how many.  Their memory is shown when they are taken from there. */
+uint32_t pirn__slabs_take_some(struct pirn__slabs *set, size_t size,
+                               struct pirn__queue *out);
+/* Put them in, or back unused. */
+void pirn__slab_cache_add(struct pirn__slabs *set,
+                          struct pirn__slab_cache *cache, size_t size,
+                          struct pirn__queue *cells, uint32_t count);
+void pirn__slabs_give_back(struct pirn__slabs *set, struct pirn__queue *cells);
+
+/* Give back what grown bins hold beyond the usual. */
+void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache);
 
 /* Empty a cache that is bound to `set`, or to none. */
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache);
@@ -138,5 +170,8 @@ void pirn__slabs_stats(struct pirn__slabs *set, struct pirn__slab_stats *out);
 
 /* Assert every invariant. */
 void pirn__slabs_validate(struct pirn__slabs *set);
+
+/* The inline ones. */
+#include "base/slab_hot.h"
 
 #endif /* PIRN_BASE_SLAB_H */

@@ -79,6 +79,83 @@ TEST(slab_cache_is_bounded_and_flush_unbinds_it)
     fixture_deinit(&fixture);
 }
 
+/* Goal: the inline ways give and take the same cells, with a new id each time, and
+ * leave what they cannot do to the others.
+ * Method: one cell round through a cache; then an empty cache, a full one, none,
+ * another set's, a cell that is too big, one in its last generation. */
+TEST(slab_cached_ways_do_what_they_can)
+{
+    static struct pirn__cell *cells[PIRN__SLAB_CACHE_LIMIT + 1];
+    struct pirn__slab_cache cache = {0};
+    struct fixture fixture;
+    struct fixture other;
+    uint64_t id;
+
+    fixture_init(&fixture);
+    fixture_init(&other);
+    EXPECT_PTR_EQ(NULL, pirn__slab_take_cached(&cache, CELL_SIZE));
+    for (int i = 0; i <= PIRN__SLAB_CACHE_LIMIT; i++)
+        cells[i] = pirn__slabs_take(&fixture.slabs, &cache, CELL_SIZE);
+    pirn__slabs_flush(&fixture.slabs, &cache);
+    /* relaxed: this is the only thread. */
+    id = pirn__load(&cells[0]->id, relaxed);
+    EXPECT(!pirn__slab_give_cached(&fixture.slabs, &cache, cells[0],
+                                   CELL_SIZE));
+    EXPECT(!pirn__slab_give_cached(&fixture.slabs, NULL, cells[0], CELL_SIZE));
+    cache.set = &fixture.slabs;
+    pirn__slabs_give(&cache, cells[0]);
+    EXPECT_PTR_EQ(cells[0], pirn__slab_take_cached(&cache, CELL_SIZE));
+    EXPECT(!pirn__slab_give_cached(&other.slabs, &cache, cells[0], CELL_SIZE));
+    EXPECT(!pirn__slab_give_cached(&fixture.slabs, &cache, cells[0],
+                                   PIRN__SLAB_SIZE_MAX + PIRN__SLAB_UNIT));
+    for (int i = 0; i < PIRN__SLAB_CACHE_LIMIT; i++)
+        EXPECT(pirn__slab_give_cached(&fixture.slabs, &cache, cells[i],
+                                      CELL_SIZE));
+    EXPECT(!pirn__slab_give_cached(&fixture.slabs, &cache,
+                                   cells[PIRN__SLAB_CACHE_LIMIT], CELL_SIZE));
+    EXPECT_PTR_EQ(cells[PIRN__SLAB_CACHE_LIMIT - 1],
+                  pirn__slab_take_cached(&cache, CELL_SIZE));
+    EXPECT_PTR_EQ(NULL, pirn__slab_take_cached(&cache, PIRN__SLAB_SIZE_MAX + 1));
+    pirn__slabs_give(&cache, cells[PIRN__SLAB_CACHE_LIMIT - 1]);
+    pirn__slabs_give(&cache, cells[PIRN__SLAB_CACHE_LIMIT]);
+    /* relaxed: as above. */
+    EXPECT_EQ(id + (UINT64_C(2) << 32), pirn__load(&cells[0]->id, relaxed));
+    pirn__slabs_flush(&fixture.slabs, &cache);
+    EXPECT_EQ(0, cells_out(&fixture));
+    fixture_deinit(&fixture);
+    fixture_deinit(&other);
+}
+
+/* Goal: a cache that may grow keeps more after it has overflowed, within its own
+ * bound, and no more than usual when it has been trimmed.
+ * Method: give more than it may ever hold, then trim, twice. */
+TEST(slab_cache_grows_until_it_is_trimmed)
+{
+    enum { COUNT = 2 * PIRN__SLAB_CACHE_MOST };
+    static struct pirn__cell *cells[COUNT];
+    struct pirn__slab_cache cache = {.may_grow = true};
+    struct fixture fixture;
+
+    fixture_init(&fixture);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++)
+            cells[i] = pirn__slabs_take(&fixture.slabs, &cache, CELL_SIZE);
+        REQUIRE(cells[COUNT - 1] != NULL);
+        for (int i = 0; i < COUNT; i++)
+            pirn__slabs_give(&cache, cells[i]);
+        EXPECT_LE(PIRN__SLAB_CACHE_LIMIT + 1, cells_out(&fixture));
+        EXPECT_LE(cells_out(&fixture), PIRN__SLAB_CACHE_BYTES / CELL_SIZE);
+        pirn__slabs_validate(&fixture.slabs);
+        pirn__slabs_trim(&fixture.slabs, &cache);
+        EXPECT_EQ(PIRN__SLAB_REFILL, cells_out(&fixture));
+        pirn__slabs_trim(&fixture.slabs, &cache);
+        EXPECT_EQ(PIRN__SLAB_REFILL, cells_out(&fixture));
+    }
+    pirn__slabs_flush(&fixture.slabs, &cache);
+    EXPECT_EQ(0, cells_out(&fixture));
+    fixture_deinit(&fixture);
+}
+
 /* Goal: a cell given through the cache of another set goes home.
  * Method: two sets, one cache bound to the first. */
 TEST(slab_give_through_foreign_cache_goes_home)

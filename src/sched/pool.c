@@ -40,8 +40,9 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->timers.earlier = pirn__worker_earlier;
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
     pirn__init(&worker->own_fd, -1);
-    worker->until_shared = rt->shared_interval;
-    worker->until_events = rt->event_interval;
+    worker->cache.may_grow = true;
+    worker->shared_at = rt->shared_interval;
+    worker->events_at = rt->event_interval;
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
     if (rc < 0)
         return rc;
@@ -318,20 +319,34 @@ void pirn__pool_drain_stuck(struct pirn__pool *pool)
 
 /* The operations of a pool's home. */
 
-void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
-                       enum pirn__origin origin)
+/* What a running task has woken or spawned: as push() does it. */
+static void submit_here(struct pirn__worker *worker, struct pirn__task *task,
+                        enum pirn__origin origin)
 {
-    struct pirn__pool *pool = pirn__runtime_of(home)->pool;
-    struct pirn__worker *worker = pirn__worker_here(pool);
+    struct pirn__pool *pool = worker->pool;
+    pirn_slink *link = &task->cell.link;
+
+    if (origin == PIRN__ORIGIN_WAKE && !pool->lifo_off) {
+        link = pirn__worker_swap_lifo(worker, link);
+        if (link == NULL)
+            return;
+    }
+    if (!pirn__ring_push(&worker->ring, link))
+        (void)pool->tasks->push(pool, worker, pirn__task_of_link(link),
+                                PIRN__ORIGIN_SPAWN);
+    if (pirn__idle_sleepers(&pool->idle) > 0)
+        pirn__pool_wake_one(pool);
+}
+
+static void submit_elsewhere(struct pirn__pool *pool,
+                             struct pirn__worker *worker,
+                             struct pirn__task *task, enum pirn__origin origin)
+{
     /* Between tasks it is one of a batch, which the worker shares itself. */
     bool batched = worker != NULL && worker->turn.task == NULL;
     bool visible;
 
-    /* Nobody runs it here, and the descriptor would wake a worker of the
-     * parent. */
-    if (pirn__home_is_forked(home))
-        return;
-    pirn__histograms_stamp(home, task);
+    pirn__histograms_stamp(&pool->rt->home, task);
     if (batched)
         pirn__task_prefetch(task);
     visible = pool->tasks->push(pool, worker, task, origin);
@@ -341,6 +356,23 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
         pirn__pool_wake_any(pool);
     else if (pirn__idle_sleepers(&pool->idle) > 0)
         pirn__pool_wake_one(pool);
+}
+
+void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
+                       enum pirn__origin origin)
+{
+    struct pirn__pool *pool = pirn__runtime_of(home)->pool;
+    struct pirn__worker *worker = pirn__worker_here(pool);
+
+    /* Nobody runs it here, and the descriptor would wake a worker of the
+     * parent. */
+    if (pirn__home_is_forked(home))
+        return;
+    if (worker != NULL && worker->by_ring && worker->turn.task != NULL &&
+        !pirn__state_is_pinned(pirn__task_state(task)))
+        submit_here(worker, task, origin);
+    else
+        submit_elsewhere(pool, worker, task, origin);
 }
 
 void pirn__pool_wake(struct pirn__home *home)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "engine/model_workers.h"
+#include "sched/worker.h"
 
 /* Goal: workers that sleep, or are about to, end when they are told. */
 MODEL(pool_stop_against_workers_that_go_to_sleep, .preemptions = 1,
@@ -170,8 +171,6 @@ MODEL(pool_shutdown_against_a_block_on, .preemptions = 2, .stale = 1,
 }
 
 /* A task that starts another one and does not come back before that has run. */
-
-/* A task that starts another one and does not come back before that has run. */
 static enum pirn_poll parent_poll(pirn_future *self, pirn_cx *cx)
 {
     static const pirn_future_ops ops = {.poll = child_poll,
@@ -195,6 +194,29 @@ MODEL(pool_task_that_waits_for_what_it_started, .preemptions = 1, .stale = -1,
 {
     begin(2);
     join(spawn_plain(&parent_ops));
+    expect_before_the_monitor();
+    end();
+}
+
+/* The same where the worker has a cell at hand, so that all is done in place. */
+static enum pirn_poll usual_parent_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__slab_cache *cache = &pirn__local()->worker->cache;
+    size_t size = pirn__task_cell_size(sizeof(pirn_future));
+
+    pirn__slabs_give(cache, pirn__slabs_take(&rt->slabs, cache, size));
+    return parent_poll(self, cx);
+}
+
+static const pirn_future_ops usual_parent_ops = {.poll = usual_parent_poll,
+                                                 .drop = nothing_drop};
+
+/* Goal: the same for the usual spawn. */
+MODEL(pool_task_that_waits_for_what_it_usually_starts, .preemptions = 1,
+      .stale = -1, .spurious = -1, .timeouts = -1)
+{
+    begin(2);
+    join(spawn_plain(&usual_parent_ops));
     expect_before_the_monitor();
     end();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sched/root.c - the root group of a runtime: the owner of every task that
- * has no other.  Each worker, and the driver of a current-thread runtime, has a
- * ledger, so that spawning on one does not wait for another; whatever concerns
- * the whole looks at all of them.
+ * has no other.  Each worker, the driver of a current-thread runtime, and what
+ * threads outside spawn with, have a ledger, so that spawning by one does not wait
+ * for another; whatever concerns the whole looks at all of them.
  */
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -16,9 +16,12 @@ static const struct pirn__ledger *next_ledger(const struct pirn_runtime *rt,
 
     if (pool == NULL)
         return index == 0 ? &rt->ledger : NULL;
+    if (index < pool->count)
+        return &pool->workers[index]->ledger;
     if (index == pool->count)
         return &pool->reaper->ledger;
-    return index < pool->count ? &pool->workers[index]->ledger : NULL;
+    index -= pool->count + 1;
+    return index < PIRN__OUTSIDES ? &pool->outside[index].ledger : NULL;
 }
 
 void pirn__root_close(struct pirn_runtime *rt, enum pirn__group_gate gate)
@@ -27,6 +30,7 @@ void pirn__root_close(struct pirn_runtime *rt, enum pirn__group_gate gate)
     uint32_t i = 0;
 
     pirn__group_close(&rt->group, gate);
+    pirn__outside_close(rt);
     while ((ledger = next_ledger(rt, &i)) != NULL)
         pirn__ledger_see(ledger);
 }

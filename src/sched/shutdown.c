@@ -242,6 +242,7 @@ static void release(struct pirn_runtime *rt, pirn_report *report)
     pirn__runtime_end_stacks(rt);
     count_tasks(rt, report);
     pirn__slabs_flush(&rt->slabs, &rt->cache);
+    pirn__outside_flush(rt);
     if (pirn__slabs_retire(&rt->slabs))
         pirn__home_unref(&rt->home);
     pirn__hooks_end(&rt->hooks, after_grace());

@@ -25,9 +25,8 @@
 #include "task/task.h"
 
 enum {
-    STEALABLE_LIFO_RUNS = 3,
     STEALABLE_BATCH = 64,
-    STEALABLE_INBOX_INTERVAL = 31, /* runs between two looks at the inbox */
+    STEALABLE_RESCUE = 1024,       /* of a spill at once */
     STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
     STEALABLE_PREFETCH_SIZE = 128, /* of each */
 };
@@ -91,20 +90,12 @@ static void push_ring_all(struct pirn__worker *worker, struct pirn__queue *batch
         spill(worker, batch, count);
 }
 
-/* Swap the slot's content; NULL empties it. */
-static pirn_slink *swap_lifo(struct pirn__worker *worker, pirn_slink *link)
-{
-    /* acq_rel: release [worker.lifo] hands a task over to the monitor, acquire
-     * [worker.lifo] is the other side of that. */
-    return pirn__swap(&worker->lifo, link, acq_rel);
-}
-
 static bool push_here(struct pirn__worker *worker, pirn_slink *link,
                       enum pirn__origin origin)
 {
     if (origin == PIRN__ORIGIN_WAKE && worker->turn.task != NULL &&
         !worker->pool->lifo_off) {
-        link = swap_lifo(worker, link);
+        link = pirn__worker_swap_lifo(worker, link);
         if (link == NULL)
             return false;
     }
@@ -175,10 +166,9 @@ static pirn_slink *open_inbox(struct pirn__worker *worker,
 
 static pirn_slink *pop_lifo(struct pirn__worker *worker)
 {
-    /* relaxed: only a hint, the swap decides. */
-    if (pirn__load(&worker->lifo, relaxed) == NULL)
+    if (!pirn__worker_has_lifo(worker))
         return NULL;
-    return swap_lifo(worker, NULL);
+    return pirn__worker_swap_lifo(worker, NULL);
 }
 
 static struct pirn__task *task_of(pirn_slink *link)
@@ -190,7 +180,7 @@ static struct pirn__task *task_of(pirn_slink *link)
  * often the inbox comes first. */
 static pirn_slink *pop_overdue(struct pirn__worker *worker)
 {
-    if (worker->tick % STEALABLE_INBOX_INTERVAL != 0)
+    if (worker->tick % PIRN__INBOX_INTERVAL != 0)
         return NULL;
     return open_inbox(worker, worker);
 }
@@ -217,7 +207,7 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
 {
     pirn_slink *link = pop_overdue(worker);
 
-    if (link == NULL && worker->lifo_runs < STEALABLE_LIFO_RUNS) {
+    if (link == NULL && worker->lifo_runs < PIRN__LIFO_RUNS) {
         link = pop_lifo(worker);
         if (link != NULL) {
             worker->lifo_runs++;
@@ -353,10 +343,11 @@ static bool stealable_has_some(struct pirn__worker *worker)
     return false;
 }
 
-static uint64_t stealable_rescue(struct pirn__worker *stuck)
+/* Move all to the shared queue, but of the spill no more than `limit`. */
+static uint64_t give_up(struct pirn__worker *stuck, uint64_t limit)
 {
     struct pirn__queue taken = {0};
-    pirn_slink *link = swap_lifo(stuck, NULL);
+    pirn_slink *link = pirn__worker_swap_lifo(stuck, NULL);
     uint64_t count = 0;
     pirn_slink *next;
 
@@ -367,7 +358,7 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     /* Thieves reach ring and spill, but where all others are busy there are
      * none. */
     (void)pirn__ring_take(&stuck->ring, &taken);
-    (void)pirn__injection_take(&stuck->spill, &taken, UINT64_MAX);
+    (void)pirn__injection_take(&stuck->spill, &taken, limit);
     for (link = taken.head; link != NULL; link = next) {
         next = link->next_;
         count++;
@@ -377,9 +368,23 @@ static uint64_t stealable_rescue(struct pirn__worker *stuck)
     return count;
 }
 
+/* A worker that starts a million tasks in one poll does not move either, and they
+ * are best run where they are.  So the spill is taken from by parts, as long as
+ * the worker is stuck. */
+static uint64_t stealable_rescue(struct pirn__worker *stuck)
+{
+    return give_up(stuck, STEALABLE_RESCUE);
+}
+
+static uint64_t stealable_reclaim(struct pirn__worker *stuck)
+{
+    return give_up(stuck, UINT64_MAX);
+}
+
 static int stealable_prepare(struct pirn__worker *worker)
 {
     worker->spill.on_take = prefetch_ahead;
+    worker->by_ring = !worker->pool->rt->home.stamps;
     return 0;
 }
 
@@ -393,5 +398,5 @@ const struct pirn__taskpool_ops pirn__stealable_ops = {
     .has_some = stealable_has_some,
     .has_outside = stealable_has_outside,
     .rescue = stealable_rescue,
-    .reclaim = stealable_rescue,
+    .reclaim = stealable_reclaim,
 };

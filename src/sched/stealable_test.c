@@ -486,6 +486,37 @@ TEST(stealable_rescue_makes_all_reachable)
     table_deinit(&table);
 }
 
+/* Goal: a worker that has started very many tasks keeps most of them when it looks
+ * stuck, and none at the end of the runtime.
+ * Method: a spill of more than is taken at once. */
+TEST(stealable_rescue_takes_a_long_spill_by_parts)
+{
+    enum { COUNT = 1500, AT_ONCE = 1024 };
+    struct pirn__injection *shared;
+    struct pirn__worker *stuck;
+    struct table table;
+
+    table_init(&table, 2, COUNT);
+    stuck = rig_worker(&table.rig, 0);
+    shared = &table.rig.pool->injection;
+    for (size_t i = 0; i < COUNT; i++)
+        pirn__injection_push(&stuck->spill, &table.tasks[i]->cell.link);
+    EXPECT_EQ(AT_ONCE, ops->rescue(stuck));
+    EXPECT_EQ(COUNT - AT_ONCE, pirn__injection_len(&stuck->spill));
+    EXPECT_EQ(COUNT - AT_ONCE, ops->reclaim(stuck));
+    EXPECT_EQ(0, pirn__injection_len(&stuck->spill));
+    /* They are in order. */
+    for (int i = 0; i < COUNT; i++) {
+        int number = pop(&table, 1);
+
+        if (number < 0)
+            number = pop_shared(&table, 1);
+        EXPECT_EQ(i, number);
+    }
+    EXPECT_EQ(0, pirn__injection_len(shared));
+    table_deinit(&table);
+}
+
 static void spawn_pinned(pirn_runtime *rt)
 {
     const pirn_spawn_options options = {.runtime = rt, .pinned = true};

@@ -74,21 +74,26 @@ static void share_lone(struct pirn__worker *worker)
 /* True if we run something else before the ring. */
 static bool has_sooner(struct pirn__worker *worker)
 {
-    /* relaxed: only we put something there. */
-    return pirn__load(&worker->lifo, relaxed) != NULL ||
+    return pirn__worker_has_lifo(worker) ||
            (worker->keeps_thread && pirn__pinned_has_some(worker));
+}
+
+PIRN__COLD static void share_ring(struct pirn__worker *worker)
+{
+    if (pirn__ring_len(&worker->ring) > (has_sooner(worker) ? 0u : 1u))
+        pirn__pool_wake_one(worker->pool);
 }
 
 /* What events, timers and yields made ready comes in batches, so it is looked at
  * once, after the batch: one task we run ourselves, for more we want help. */
-static void share_batch(struct pirn__worker *worker)
+static inline void share_batch(struct pirn__worker *worker)
 {
-    if (may_share(worker) &&
-        pirn__ring_len(&worker->ring) > (has_sooner(worker) ? 0u : 1u))
-        pirn__pool_wake_one(worker->pool);
+    if (may_share(worker))
+        share_ring(worker);
 }
 
-static void put_back(struct pirn__worker *worker, struct pirn__task *task)
+PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
+                                          struct pirn__task *task)
 {
     pirn__histograms_stamp(&worker->pool->rt->home, task);
     if (worker->turn.deferred) {
@@ -99,6 +104,16 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
     worker->turn.task = NULL;
     (void)worker->pool->tasks->push(worker->pool, worker, task,
                                     PIRN__ORIGIN_WAKE);
+}
+
+/* A task that wants to run again. */
+static inline void put_back(struct pirn__worker *worker,
+                            struct pirn__task *task)
+{
+    if (!worker->by_ring || worker->turn.deferred ||
+        pirn__state_is_pinned(pirn__task_state(task)) ||
+        !pirn__ring_push(&worker->ring, &task->cell.link))
+        put_back_elsewhere(worker, task);
     share_batch(worker);
 }
 
@@ -121,8 +136,9 @@ static void tell_shutdown(struct pirn__pool *pool)
 
 /* A task that has lost its worker waits for another one.  After a stop by force
  * there is none, and it only has to be dropped: here. */
-static void leave_alone(struct pirn__pool *pool, struct pirn__task *task,
-                        enum pirn__wake wake)
+PIRN__COLD static void leave_alone(struct pirn__pool *pool,
+                                   struct pirn__task *task,
+                                   enum pirn__wake wake)
 {
     /* Ends: every task was aborted before the stop. */
     while (wake == PIRN__WAKE_SUBMIT && pirn__pool_is_stopped(pool) &&
@@ -134,8 +150,9 @@ static void leave_alone(struct pirn__pool *pool, struct pirn__task *task,
 
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
-static bool run_task(struct pirn__worker *worker, struct pirn__task *task,
-                     const struct pirn__local *local)
+static inline bool run_task(struct pirn__worker *worker,
+                            struct pirn__task *task,
+                            const struct pirn__local *local)
 {
     struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;
@@ -270,30 +287,51 @@ static void leave_rest(struct pirn__worker *worker)
     stop_search(worker);
 }
 
-static void found_work(struct pirn__worker *worker)
+/* Who was woken and has neither rested nor searched since has been here before,
+ * so `hunting` need not be asked. */
+static inline void found_work(struct pirn__worker *worker)
 {
-    if (worker->rested || worker->hunting || worker->searching)
+    if (worker->rested || worker->searching)
         leave_rest(worker);
 }
 
-static struct pirn__task *next_own(struct pirn__worker *worker)
+/* True if that tick has come; they come round. */
+static bool is_due(const struct pirn__worker *worker, uint32_t tick)
+{
+    return (int32_t)(worker->tick - tick) >= 0;
+}
+
+/* The next time that something comes before the ring. */
+static void plan_look(struct pirn__worker *worker)
+{
+    uint32_t ticks = PIRN__INBOX_INTERVAL - worker->tick % PIRN__INBOX_INTERVAL;
+
+    if (worker->shared_at - worker->tick < ticks)
+        ticks = worker->shared_at - worker->tick;
+    if (worker->events_at - worker->tick < ticks)
+        ticks = worker->events_at - worker->tick;
+    worker->look_at = worker->tick + ticks;
+}
+
+/* The next one, by way of all that may be due. */
+static struct pirn__task *next_in_turn(struct pirn__worker *worker)
 {
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
     struct pirn__task *task = NULL;
 
-    worker->tick++;
-    if (--worker->until_shared == 0) {
-        worker->until_shared = worker->pool->rt->shared_interval;
+    if (is_due(worker, worker->shared_at)) {
+        worker->shared_at = worker->tick + worker->pool->rt->shared_interval;
         task = tasks->pop_shared(worker);
         if (task != NULL) {
             worker->lifo_runs = 0;
             share_lone(worker);
         }
     }
-    if (--worker->until_events == 0) {
-        worker->until_events = worker->pool->rt->event_interval;
+    if (is_due(worker, worker->events_at)) {
+        worker->events_at = worker->tick + worker->pool->rt->event_interval;
         look_for_events(worker);
     }
+    plan_look(worker);
     if (task == NULL)
         task = tasks->pop(worker);
     if (task == NULL) {
@@ -301,6 +339,50 @@ static struct pirn__task *next_own(struct pirn__worker *worker)
         task = tasks->pop_shared(worker);
     }
     return task;
+}
+
+/* True if the pool would take from the slot or the ring next, which we do without
+ * it. */
+static inline bool takes_itself(const struct pirn__worker *worker)
+{
+    return worker->by_ring && !worker->keeps_thread &&
+           !is_due(worker, worker->look_at);
+}
+
+static inline pirn_slink *take_lifo(struct pirn__worker *worker)
+{
+    pirn_slink *link = NULL;
+
+    if (worker->lifo_runs < PIRN__LIFO_RUNS && pirn__worker_has_lifo(worker))
+        link = pirn__worker_swap_lifo(worker, NULL);
+    if (link == NULL)
+        return NULL;
+    worker->lifo_runs++;
+    pirn__count(&worker->counters.lifo_runs);
+    return link;
+}
+
+static inline pirn_slink *take_itself(struct pirn__worker *worker)
+{
+    pirn_slink *link = take_lifo(worker);
+
+    if (link != NULL)
+        return link;
+    link = pirn__ring_pop(&worker->ring);
+    /* The pool, asked next, has to know of the runs. */
+    if (link != NULL)
+        worker->lifo_runs = 0;
+    return link;
+}
+
+static inline struct pirn__task *next_own(struct pirn__worker *worker)
+{
+    pirn_slink *link = NULL;
+
+    worker->tick++;
+    if (takes_itself(worker))
+        link = take_itself(worker);
+    return link == NULL ? next_in_turn(worker) : pirn__task_of_link(link);
 }
 
 /* Become a searcher, unless there are enough.  One who sees something does in
@@ -392,6 +474,8 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     searching = worker->searching;
     worker->harvest.woken = false;
     worker->searching = false;
+    if (nap_ns == 0)
+        pirn__slabs_trim(&pool->rt->slabs, &worker->cache);
     set_state(worker, PIRN__WORKER_SLEEPING);
     set_alarm(worker);
     tell_shutdown(pool);

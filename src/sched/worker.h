@@ -17,6 +17,7 @@
 #include "sched/idle.h"
 #include "sched/inbox.h"
 #include "sched/injection.h"
+#include "sched/outside.h"
 #include "sched/ring.h"
 #include "sched/runtime.h"
 #include "sched/taskpool.h"
@@ -63,9 +64,12 @@ struct pirn__worker {
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
     uint32_t lifo_runs;
-    uint32_t tick;
-    uint32_t until_shared; /* ticks until it looks at the shared queue */
-    uint32_t until_events; /* ticks until it looks for events */
+    uint32_t tick;      /* counts what it looks for to run */
+    uint32_t shared_at; /* the tick at which it looks at the shared queue */
+    uint32_t events_at; /* the same for events */
+    uint32_t look_at;   /* the next tick at which the ring does not come first */
+    bool by_ring; /* constant: what gets ready here waits in the ring, and is not
+                     stamped */
     bool searching;
     bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */
@@ -110,6 +114,8 @@ struct pirn__pool {
     bool lifo_off;                 /* constant: nothing goes to a LIFO slot */
     PIRN_ATOMIC(uint32_t) stop;    /* 1: workers end */
     PIRN_ATOMIC(uint32_t) running; /* threads that have not ended */
+    PIRN_ATOMIC(uint32_t) next_outside; /* for the next thread that asks */
+    struct pirn__outside outside[PIRN__OUTSIDES];
     struct pirn__worker *reaper; /* a core without a thread, for shutdown */
     struct pirn__worker *workers[];
 };
@@ -121,6 +127,22 @@ static inline void pirn__count(pirn__counter *counter)
 
     /* relaxed: as above. */
     pirn__store(counter, value + 1, relaxed);
+}
+
+/* Swap what is in the LIFO slot; NULL empties it. */
+static inline pirn_slink *pirn__worker_swap_lifo(struct pirn__worker *worker,
+                                                 pirn_slink *link)
+{
+    /* acq_rel: release [worker.lifo] hands a task over to the monitor, acquire
+     * [worker.lifo] is the other side of that. */
+    return pirn__swap(&worker->lifo, link, acq_rel);
+}
+
+/* Owner: whether the slot, which it alone fills, seems to hold something. */
+static inline bool pirn__worker_has_lifo(const struct pirn__worker *worker)
+{
+    /* relaxed: only a hint; who takes swaps. */
+    return pirn__load(&worker->lifo, relaxed) != NULL;
 }
 
 /* The worker that this thread runs, if it is one of `pool`, else NULL. */

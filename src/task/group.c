@@ -50,16 +50,9 @@ void pirn__ledger_see(const struct pirn__ledger *ledger)
 
 /* Admission and end. */
 
-static enum pirn__group_gate gate_of(const struct pirn__group *group)
-{
-    /* seq_cst [group.gate]: after a task was counted; see
-     * pirn__ledger_see(). */
-    return (enum pirn__group_gate)pirn__load(&group->gate, seq_cst);
-}
-
 /* The gate has closed meanwhile.  The task is not queued yet, so there is
  * nothing to submit. */
-static void tell_late(struct pirn__task *task, enum pirn__group_gate gate)
+void pirn__group_tell_late(struct pirn__task *task, enum pirn__group_gate gate)
 {
     if (gate == PIRN__GROUP_CLOSED)
         (void)pirn__state_cancel(pirn__task_state(task));
@@ -71,17 +64,10 @@ static int admit_alone(struct pirn__group *group, struct pirn__ledger *ledger,
                        struct pirn__task *task,
                        const struct pirn__task_plan *plan)
 {
-    enum pirn__group_gate gate = gate_of(group);
-
-    if (gate != PIRN__GROUP_OPEN)
+    if (pirn__group_gate(group) != PIRN__GROUP_OPEN)
         return PIRN_ESHUTDOWN;
     pirn__task_open(task, plan);
-    /* seq_cst [group.spawned]: publishes the task, and comes before the second
-     * look at the gate. */
-    pirn__store(&ledger->spawned, pirn__tally_next(&ledger->spawned), seq_cst);
-    gate = gate_of(group);
-    if (gate != PIRN__GROUP_OPEN)
-        tell_late(task, gate);
+    pirn__group_count_in(group, ledger, task);
     return 0;
 }
 

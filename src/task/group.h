@@ -27,6 +27,7 @@
 
 #include <errno.h>
 
+#include "base/hint.h"
 #include "base/slab.h"
 #include "task/home.h"
 
@@ -76,6 +77,23 @@ int pirn__group_admit(struct pirn__group *group, struct pirn__ledger *ledger,
                       struct pirn__task *task,
                       const struct pirn__task_plan *plan);
 
+/* Its parts, for who has a ledger: look at the gate; open the task; count it.  If
+ * the gate has closed meanwhile the task is told so. */
+static inline enum pirn__group_gate
+pirn__group_gate(const struct pirn__group *group)
+{
+    /* seq_cst [group.gate]: after a task was counted; see
+     * pirn__ledger_see(). */
+    return (enum pirn__group_gate)pirn__load(&group->gate, seq_cst);
+}
+
+static inline void pirn__group_count_in(const struct pirn__group *group,
+                                        struct pirn__ledger *ledger,
+                                        struct pirn__task *task);
+
+PIRN__COLD void pirn__group_tell_late(struct pirn__task *task,
+                                      enum pirn__group_gate gate);
+
 /* The same as below, under the lock. */
 void pirn__group_leave_locked(struct pirn__group *group, int outcome);
 
@@ -83,6 +101,20 @@ static inline uint64_t pirn__tally_next(const pirn__tally *tally)
 {
     /* relaxed: only the owner, or who has the lock, writes it. */
     return pirn__load(tally, relaxed) + 1;
+}
+
+static inline void pirn__group_count_in(const struct pirn__group *group,
+                                        struct pirn__ledger *ledger,
+                                        struct pirn__task *task)
+{
+    enum pirn__group_gate gate;
+
+    /* seq_cst [group.spawned]: publishes the task, and comes before the second
+     * look at the gate. */
+    pirn__store(&ledger->spawned, pirn__tally_next(&ledger->spawned), seq_cst);
+    gate = pirn__group_gate(group);
+    if (gate != PIRN__GROUP_OPEN)
+        pirn__group_tell_late(task, gate);
 }
 
 static inline pirn__tally *pirn__ledger_tally_of(struct pirn__ledger *ledger,

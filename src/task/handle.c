@@ -32,7 +32,7 @@ void pirn_task_unref(pirn_task *handle)
         return;
     dropped = pirn__state_drop_handle(pirn__task_state(task));
     if ((dropped & PIRN__HANDLE_UNSEEN) != 0) {
-        message = task->end.message;
+        message = task->message;
         pirn__task_report(task, message != NULL ? message : "");
     }
     if ((dropped & PIRN__HANDLE_OUTPUT) != 0)

@@ -77,6 +77,7 @@ struct pirn__local {
     bool watches_faults; /* this thread has a stack for fault reports */
     struct pirn__parker *parker; /* made at the first park of this thread */
     struct pirn__prng prng; /* seeded at its first use; 0 before */
+    uint32_t outside; /* which part of a pool it spawns with; 0: not asked yet */
 };
 
 /* pirn__local() of a thread that has no record yet. */

@@ -12,10 +12,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/checked.h"
 #include "task/group.h"
 #include "task/local.h"
-
-enum { SMALL_FUTURE = 64 };
 
 const struct pirn__task_ops pirn__stackless_ops = {.injects = false};
 
@@ -41,44 +40,30 @@ static size_t cell_size(const struct pirn__task_plan *plan)
 
     if (plan->home->stamps)
         size += sizeof(uint64_t);
-    return plan->handle ? size + sizeof(pirn_waker) : size;
+    if (plan->handle)
+        size += sizeof(pirn_waker);
+    return pirn__round_up(size, PIRN__SLAB_UNIT);
 }
 
 pirn_waker *pirn__task_join_slot(struct pirn__task *task)
 {
-    size_t size = pirn__cell_size(&task->cell);
-
-    return (pirn_waker *)(void *)((char *)task + size - sizeof(pirn_waker));
+    return (pirn_waker *)(void *)((char *)task + task->size -
+                                  sizeof(pirn_waker));
 }
 
 uint64_t *pirn__task_stamp(struct pirn__task *task)
 {
-    size_t size = pirn__cell_size(&task->cell) - sizeof(uint64_t);
+    size_t size = task->size - sizeof(uint64_t);
 
     if (pirn__task_has_join_slot(task))
         size -= sizeof(pirn_waker);
     return (uint64_t *)(void *)((char *)task + size);
 }
 
-/* Word by word: its owner has just written it so, and a processor waits long for
- * a wide read of what two narrow writes have left in its store queue. */
-static void copy_future(struct pirn__task *task,
-                        const struct pirn__task_plan *plan)
-{
-    char *target = (char *)pirn__task_future(task);
-    const char *source = (const char *)plan->future;
-
-    if (plan->size % sizeof(uint64_t) != 0 || plan->size > SMALL_FUTURE) {
-        memcpy(target, source, plan->size);
-        return;
-    }
-    for (size_t i = 0; i < plan->size; i += sizeof(uint64_t))
-        memcpy(target + i, source + i, sizeof(uint64_t));
-}
-
 struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
 {
     struct pirn__extras *extras = NULL;
+    size_t size = cell_size(plan);
     struct pirn__cell *cell;
     struct pirn__task *task;
 
@@ -87,16 +72,17 @@ struct pirn__task *pirn__task_new(const struct pirn__task_plan *plan)
         if (extras == NULL)
             return NULL;
     }
-    cell = pirn__slabs_take(plan->slabs, plan->cache, cell_size(plan));
+    cell = pirn__slabs_take(plan->slabs, plan->cache, size);
     if (cell == NULL)
         goto fail_extras;
     task = pirn__task_of_cell(cell);
+    task->size = (uint32_t)size;
     task->ops = plan->ops;
     if (extras != NULL)
         task->info.extras = extras;
     else
         task->info.site = plan->site;
-    copy_future(task, plan);
+    pirn__task_move_in(task, plan->future, plan->size);
     if (plan->handle)
         *pirn__task_join_slot(task) = (pirn_waker){0};
     return task;
@@ -124,7 +110,7 @@ struct pirn__extras *pirn__task_extras(struct pirn__task *task)
 
 int pirn__task_outcome(const struct pirn__task *task)
 {
-    return task->end.outcome;
+    return task->outcome;
 }
 
 static void free_extras(struct pirn__task *task, struct pirn__extras *extras)
@@ -136,7 +122,7 @@ static void free_extras(struct pirn__task *task, struct pirn__extras *extras)
 static void free_cell(struct pirn__task *task, struct pirn__slab_cache *cache)
 {
     struct pirn__extras *extras = pirn__task_extras(task);
-    char *message = task->end.message;
+    char *message = task->message;
 
     if (extras != NULL)
         free_extras(task, extras);
@@ -207,44 +193,32 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 
 /* The usual end: nobody has a reference to a task that ended well, and its cell
  * is free at once.  False: it takes all the steps. */
-static bool end_unseen(struct pirn__task *task, struct pirn__slab_cache *cache)
+static PIRN__HOT_INLINE bool end_unseen(struct pirn__task *task,
+                                        struct pirn__slab_cache *cache)
 {
+    struct pirn__slabs *slabs = task->group->slabs;
     struct pirn__extras *extras = pirn__task_extras(task);
 
     if (!pirn__state_finish(pirn__task_state(task)))
         return false;
     if (extras != NULL)
         free_extras(task, extras);
-    pirn__slabs_give(cache, &task->cell);
+    if (!pirn__slab_give_cached(slabs, cache, &task->cell, task->size))
+        pirn__slabs_give(cache, &task->cell);
     return true;
 }
 
-/* The task is over.  `ready`: its future said READY and keeps a result. */
-static void settle(struct pirn__task *task, struct pirn__turn *turn,
-                   int outcome, bool ready, struct pirn__slab_cache *cache)
+/* It has been counted, and takes the other steps. */
+static void publish_end(struct pirn__task *task, struct pirn__home *home,
+                        int outcome, const char *message, bool ready,
+                        struct pirn__slab_cache *cache)
 {
-    pirn__state *state = pirn__task_state(task);
-    bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
-    const char *message = turn->failed ? turn->message : "";
-    struct pirn__home *home = turn->home;
     uint64_t word;
 
-    repay_loan(task, turn);
-    if (ready && !joinable) {
-        if (pirn__task_future(task)->ops->discard != NULL)
-            pirn_future_discard(pirn__task_future(task));
-        ready = false;
-    }
-    if (home->ended != NULL)
-        home->ended(home, task, outcome);
-    pirn__group_leave(task->group, turn->ledger, outcome);
     task->group = NULL;
-    if (outcome >= 0 && !joinable && end_unseen(task, cache))
-        return;
-    task->end.message =
-        message[0] != '\0' ? keep_message(home, message) : NULL;
-    task->end.outcome = outcome;
-    word = pirn__state_complete(state, ready);
+    task->message = message[0] != '\0' ? keep_message(home, message) : NULL;
+    task->outcome = outcome;
+    word = pirn__state_complete(pirn__task_state(task), ready);
     /* The last handle may have gone since we looked. */
     if (ready && (word & PIRN__OUTPUT) == 0)
         pirn_future_discard(pirn__task_future(task));
@@ -255,6 +229,41 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     unref_with(task, cache);
 }
 
+/* The task is over.  `ready`: its future said READY and keeps a result. */
+static void settle(struct pirn__task *task, struct pirn__turn *turn,
+                   int outcome, bool ready, struct pirn__slab_cache *cache)
+{
+    pirn__state *state = pirn__task_state(task);
+    bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
+    const char *message = turn->failed ? turn->message : "";
+    struct pirn__home *home = turn->home;
+
+    repay_loan(task, turn);
+    if (ready && !joinable) {
+        if (pirn__task_future(task)->ops->discard != NULL)
+            pirn_future_discard(pirn__task_future(task));
+        ready = false;
+    }
+    if (home->ended != NULL)
+        home->ended(home, task, outcome);
+    pirn__group_leave(task->group, turn->ledger, outcome);
+    if (outcome < 0 || joinable || !end_unseen(task, cache))
+        publish_end(task, home, outcome, message, ready, cache);
+}
+
+/* True if a task that has said READY has nothing to keep or tell, as far as one
+ * can see without looking at its outcome. */
+static inline bool ends_plainly(struct pirn__task *task,
+                                const struct pirn__turn *turn)
+{
+    uint64_t word = pirn__state_peek(pirn__task_state(task));
+
+    return (word & PIRN__JOIN_INTEREST) == 0 && !turn->failed &&
+           turn->loan == PIRN__LOAN && turn->ledger != NULL &&
+           turn->home->ended == NULL &&
+           pirn__task_future(task)->ops->discard == NULL;
+}
+
 PIRN__COLD static void drop_and_settle(struct pirn__task *task,
                                        struct pirn__turn *turn, int outcome,
                                        struct pirn__slab_cache *cache)
@@ -263,13 +272,29 @@ PIRN__COLD static void drop_and_settle(struct pirn__task *task,
     settle(task, turn, outcome, false, cache);
 }
 
-static void settle_ready(struct pirn__task *task, struct pirn__turn *turn,
-                         struct pirn__slab_cache *cache)
+/* settle() of one that ends plainly and well: what is left of it. */
+static inline void settle_plain(struct pirn__task *task,
+                                struct pirn__turn *turn,
+                                struct pirn__slab_cache *cache)
+{
+    turn->own_waker = NULL;
+    pirn__ledger_count_end(turn->ledger, 0);
+    if (!end_unseen(task, cache))
+        publish_end(task, turn->home, 0, "", false, cache);
+}
+
+static inline void settle_ready(struct pirn__task *task,
+                                struct pirn__turn *turn,
+                                struct pirn__slab_cache *cache)
 {
     const pirn_future *future = pirn__task_future(task);
     int outcome =
         future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
 
+    if (outcome == 0 && ends_plainly(task, turn)) {
+        settle_plain(task, turn, cache);
+        return;
+    }
     if (turn->failed && outcome != PIRN_EPANIC)
         outcome = PIRN_EFAILED;
     settle(task, turn, outcome, true, cache);

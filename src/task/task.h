@@ -8,9 +8,10 @@
  *   cell.word   everybody, through state.h
  *   cell.link, ahead, stamp   whoever made the task QUEUED, then the queue,
  *               then the popper
- *   ops, info   constant
+ *   ops, info, size   constant
  *   group       constant until settlement, then the settler's
- *   end         written by the settler before COMPLETE, constant afterwards
+ *   outcome, message   written by the settler before COMPLETE, constant
+ *               afterwards
  *   the future  the holder of RUNNING; after COMPLETE whoever cleared OUTPUT
  *   join slot   see state.h
  *
@@ -23,6 +24,9 @@
 
 #include <pirn/task.h>
 
+#include <string.h>
+
+#include "base/checked.h"
 #include "base/hint.h"
 #include "base/list.h"
 #include "base/slab.h"
@@ -32,6 +36,9 @@
 #include "task/state.h"
 
 struct pirn__turn;
+
+/* Up to this size a future is moved word by word. */
+enum { PIRN__SMALL_FUTURE = 64 };
 
 /* What kinds of task differ in. */
 struct pirn__task_ops {
@@ -59,11 +66,11 @@ struct pirn__task {
     struct pirn__group *group;
     union {
         struct pirn__task *ahead; /* while it is queued: whom to prefetch */
-        struct {
-            char *message; /* of a failure, for whoever reports it; or NULL */
-            int outcome;
-        } end; /* after settlement */
+        char *message; /* after settlement: of a failure, for whoever reports
+                          it; or NULL */
     };
+    int outcome;   /* after settlement */
+    uint32_t size; /* of the cell, in bytes */
     union {
         const char *site;
         struct pirn__extras *extras; /* with EXTRAS in the word */
@@ -106,6 +113,51 @@ struct pirn__task_plan {
     bool handle; /* a join slot and a first handle */
     uint32_t home_worker; /* of a pinned task */
 };
+
+/* Word by word: its owner has just written it so, and a processor waits long for
+ * a wide read of what two narrow writes have left in its store queue. */
+static inline void pirn__task_move_in(struct pirn__task *task,
+                                      const pirn_future *future, size_t size)
+{
+    char *target = (char *)pirn__task_future(task);
+    const char *source = (const char *)future;
+
+    if (size % sizeof(uint64_t) != 0 || size > PIRN__SMALL_FUTURE) {
+        memcpy(target, source, size);
+        return;
+    }
+    for (size_t i = 0; i < size; i += sizeof(uint64_t))
+        memcpy(target + i, source + i, sizeof(uint64_t));
+}
+
+/* The cell of a task without extras: without a handle or stamps. */
+static inline size_t pirn__task_cell_size(size_t future_size)
+{
+    return pirn__round_up(sizeof(struct pirn__task) + future_size,
+                          PIRN__SLAB_UNIT);
+}
+
+/* Such a task, as pirn__task_new() builds it, in a cell of the caller's cache; NULL
+ * if that has none. */
+static inline struct pirn__task *
+pirn__task_from_cache(struct pirn__slab_cache *cache,
+                      const struct pirn__task_ops *ops,
+                      const pirn_future *future, size_t future_size,
+                      const char *site)
+{
+    size_t size = pirn__task_cell_size(future_size);
+    struct pirn__cell *cell = pirn__slab_take_cached(cache, size);
+    struct pirn__task *task;
+
+    if (cell == NULL)
+        return NULL;
+    task = pirn__task_of_cell(cell);
+    task->ops = ops;
+    task->size = (uint32_t)size;
+    task->info.site = site;
+    pirn__task_move_in(task, future, future_size);
+    return task;
+}
 
 /* Build a cell; it belongs to no group and no queue yet and its word is 0.
  * NULL without memory. */

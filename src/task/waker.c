@@ -143,19 +143,20 @@ void pirn_waker_wake(pirn_waker waker)
     leave_foreign(local);
 }
 
-void pirn_waker_wake_by_ref(const pirn_waker *waker)
+PIRN__COLD static void wake_foreign_by_ref(const pirn_waker *waker)
 {
-    struct pirn__local *local;
+    struct pirn__local *local = enter_foreign();
 
-    if (waker->ops == NULL)
-        return;
-    if (waker->ops == &pirn__task_waker_ops) {
-        task_waker_wake_by_ref(waker);
-        return;
-    }
-    local = enter_foreign();
     waker->ops->wake_by_ref(waker);
     leave_foreign(local);
+}
+
+void pirn_waker_wake_by_ref(const pirn_waker *waker)
+{
+    if (waker->ops == &pirn__task_waker_ops)
+        task_waker_wake_by_ref(waker);
+    else if (waker->ops != NULL)
+        wake_foreign_by_ref(waker);
 }
 
 void pirn_waker_drop(pirn_waker waker)
