@@ -163,19 +163,7 @@ static int fiber_yield(struct pirn__local *local)
     return 0;
 }
 
-static int fiber_fast_path(struct pirn__local *local)
-{
-    struct pirn__fiber *fiber = local->fiber;
-    struct pirn__turn *turn = fiber->cx->turn_;
-
-    if (turn->budget <= 0 || must_stop(fiber))
-        return 1;
-    turn->budget--;
-    return 0;
-}
-
 const struct pirn__waiter_ops pirn__fiber_waiter_ops = {
     .await = fiber_await,
     .yield = fiber_yield,
-    .fast_path = fiber_fast_path,
 };

@@ -56,7 +56,6 @@ struct pirn__waiter_ops {
     int (*await)(struct pirn__local *local, pirn_future *future,
                  pirn_deadline deadline);
     int (*yield)(struct pirn__local *local);
-    int (*fast_path)(struct pirn__local *local); /* see pirn__fast_path() */
 };
 
 struct pirn__local {
@@ -242,19 +241,6 @@ static inline bool pirn__coop_spend(pirn_cx *cx)
         return pirn__coop_spend_last(cx);
     turn->budget--;
     return true;
-}
-
-/* Try to take one coop unit for a fast path that skips the future: 0; a
- * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
- * the fast path may not be used and the future must be built.  `local` is this
- * thread's; NULL is -ENOMEM. */
-static inline int pirn__fast_path(struct pirn__local *local)
-{
-    if (local == NULL)
-        return -ENOMEM;
-    if (local->no_suspend > 0)
-        return -EDEADLK;
-    return local->waiter == NULL ? 0 : local->waiter->fast_path(local);
 }
 
 #endif /* PIRN_TASK_LOCAL_H */
