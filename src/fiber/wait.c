@@ -158,7 +158,7 @@ static int fiber_yield(struct pirn__local *local)
 
     if (must_stop(fiber))
         return refuse(fiber);
-    fiber->cx->turn_->deferred = true;
+    fiber->cx->turn_->deferred = PIRN__DEFER_TO_EVENTS;
     pirn__fiber_switch_out(fiber);
     return 0;
 }

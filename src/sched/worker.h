@@ -27,6 +27,11 @@
 struct pirn__histograms;
 struct pirn__pool;
 
+/* How many turns may end for want of budget between two looks for events.  A
+ * budget lasts for less than a microsecond of locks and messages, and a look is
+ * a system call. */
+enum { PIRN__SPENT_TURNS = 16 };
+
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
     PIRN__WORKER_SLEEPING, /* in the shared wait set, or about to be */
@@ -66,6 +71,7 @@ struct pirn__worker {
     uint32_t tick;
     uint32_t until_shared; /* ticks until it looks at the shared queue */
     uint32_t until_events; /* ticks until it looks for events */
+    uint32_t spent_turns;  /* that ended for want of budget, since it looked */
     bool searching;
     bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */

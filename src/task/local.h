@@ -32,6 +32,14 @@ enum {
     PIRN__COOP_UNLIMITED = INT32_MAX,
 };
 
+/* Whether a task that is PENDING is run again all the same, and when. */
+enum pirn__defer {
+    PIRN__DEFER_NOT,
+    PIRN__DEFER_TO_EVENTS, /* after the others and the driver */
+    PIRN__DEFER_TO_OTHERS, /* its budget is used up: after the others, and after
+                              the driver every few times */
+};
+
 /* The runtime's side of one poll; cx->turn_ points to it. */
 struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
@@ -45,7 +53,7 @@ struct pirn__turn {
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
     uint32_t loan;                /* references left to hand out; see state.h */
-    bool deferred;                /* run again only after the driver */
+    uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */
     char message[128];            /* of the failure */
 };
