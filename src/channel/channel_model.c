@@ -3,6 +3,7 @@
  * works without it; waiting, dropping and closing on both sides.
  */
 #include <errno.h>
+#include <string.h>
 
 #include <pirn/mpsc.h>
 
@@ -126,6 +127,12 @@ static void receive_poll(void)
         model_bell_poll(&bells[2], &recv_op.future) == PIRN_PENDING;
 }
 
+static void receive_waits_on(void)
+{
+    receiver_waits =
+        model_bell_poll(&bells[2], &recv_op.future) == PIRN_PENDING;
+}
+
 static void receive(void *arg)
 {
     (void)arg;
@@ -136,6 +143,12 @@ static void send_one(void *arg)
 {
     (void)arg;
     EXPLORE_CHECK(give(0, 1));
+}
+
+static void send_one_or_none(void *arg)
+{
+    (void)arg;
+    (void)give(0, 1);
 }
 
 /* One that has had to wait has been woken, and is done now. */
@@ -157,6 +170,33 @@ MODEL(channel_empty_receiver_is_told, .preemptions = EXPLORE_UNBOUNDED)
     explore_join();
     receive_end();
     EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
+static void receive_again_and_go(void *arg)
+{
+    (void)arg;
+    receive_waits_on();
+    if (receiver_waits)
+        pirn_future_drop(&recv_op.future);
+    memset(&recv_op.waiter_, 0xff, sizeof recv_op.waiter_);
+    pirn_mpsc_receiver_free(rx);
+    rx = NULL;
+}
+
+/* Goal: a receiver that is polled while it is told of a message sees it whole or
+ * waits on; with the message in hand its operation is its own, and it may go.
+ * Method: it is polled without having been woken, and what it had is spoilt. */
+MODEL(channel_told_receiver_needs_no_lock, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    receive_poll();
+    EXPLORE_CHECK(receiver_waits);
+    explore_thread(receive_again_and_go, NULL);
+    explore_thread(send_one_or_none, NULL);
+    explore_join();
+    if (!receiver_waits)
+        EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
     end();
 }
 

@@ -65,7 +65,7 @@ static void tell_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
         return;
     }
-    waker = pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
+    waker = pirn__channel_tell_locked(ch, first);
     pirn__unlock(&ch->lock);
     pirn_waker_wake(waker);
 }

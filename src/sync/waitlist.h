@@ -27,8 +27,10 @@
 
 #include <pirn/waiter.h>
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "task/task.h"
 
 enum pirn__wait_state {
     PIRN__WAIT_NEW,     /* has not been in line */
@@ -154,9 +156,23 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
 /* Into the line, at the end, or stay there if it is QUEUED, with this waker,
  * which may be the empty one; drop the one that it replaces after unlock.  For
  * those who do without pirn__wait_poll(). */
-PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(pirn_waiter *waiter,
-                                                   pirn_waitlist *list,
-                                                   pirn_waker waker);
+static inline PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(
+    pirn_waiter *waiter, pirn_waitlist *list, pirn_waker waker)
+{
+    pirn_waker old = waiter->waker_;
+
+    PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW ||
+                 waiter->state_ == PIRN__WAIT_QUEUED);
+    waiter->waker_ = waker;
+    if (waiter->state_ == PIRN__WAIT_QUEUED)
+        return old;
+    if (list->waiters_.next_ == NULL)
+        pirn__waitlist_init(list);
+    pirn__list_push_tail(&list->waiters_, &waiter->link_);
+    waiter->state_ = PIRN__WAIT_QUEUED;
+    waiter->entered_ = true;
+    return old;
+}
 
 /* One that is NEW has got what it would wait for, and is to be polled for it.
  */
@@ -187,6 +203,38 @@ static inline enum pirn__wait_state pirn__wait_leave_locked(pirn_waiter *waiter,
 static inline bool pirn__wait_is_in(const pirn_waiter *waiter)
 {
     return waiter->entered_;
+}
+
+/* Under the lock: it is in line with this waker already. */
+static inline bool pirn__wait_knows(const pirn_waiter *waiter,
+                                    const pirn_cx *cx)
+{
+    return waiter->state_ == PIRN__WAIT_QUEUED &&
+           pirn_waker_same(&waiter->waker_, cx->waker);
+}
+
+/* pirn__wait_poll() of a task, which pirn__cx_task() has named: its waker needs
+ * no spare, and it is asked once.  In place, for those that wait often. */
+static inline enum pirn_poll
+pirn__wait_poll_task(pirn_waiter *waiter, const pirn_cx *cx,
+                     pirn_waitlist *list, pirn_lock *lock,
+                     bool (*may_end_locked)(pirn_waiter *waiter))
+{
+    pirn_waker old = {0};
+    bool ended;
+
+    pirn__lock(lock);
+    ended = may_end_locked(waiter);
+    if (ended)
+        pirn__wait_leave_locked(waiter, &old);
+    else if (!pirn__wait_knows(waiter, cx)) {
+        pirn__cx_ref_task(cx);
+        old = pirn__wait_enter_locked(waiter, list, *cx->waker);
+    }
+    pirn__unlock(lock);
+    if (old.ops != NULL)
+        pirn_waker_drop(old);
+    return ended ? PIRN_READY : PIRN_PENDING;
 }
 
 #endif /* PIRN_SYNC_WAITLIST_H */
