@@ -159,13 +159,16 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
 static inline PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(
     pirn_waiter *waiter, pirn_waitlist *list, pirn_waker waker)
 {
-    pirn_waker old = waiter->waker_;
+    pirn_waker old = {0};
 
     PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW ||
                  waiter->state_ == PIRN__WAIT_QUEUED);
-    waiter->waker_ = waker;
-    if (waiter->state_ == PIRN__WAIT_QUEUED)
+    if (waiter->state_ == PIRN__WAIT_QUEUED) {
+        old = waiter->waker_;
+        waiter->waker_ = waker;
         return old;
+    }
+    waiter->waker_ = waker;
     if (list->waiters_.next_ == NULL)
         pirn__waitlist_init(list);
     pirn__list_push_tail(&list->waiters_, &waiter->link_);
