@@ -8,6 +8,7 @@
 #include <pirn/mpsc.h>
 
 #include "engine/model_home.h"
+#include "task/task.h"
 
 static pirn_mpsc_sender *tx;
 static pirn_mpsc_receiver *rx;
@@ -139,6 +140,25 @@ static void receive(void *arg)
     receive_poll();
 }
 
+/* The same as the poll of a task makes it: the references to a waker are on
+ * loan. */
+static void receive_as_task(void *arg)
+{
+    static char cell[sizeof(struct pirn__task)];
+    const pirn_waker waker = model_bell_waker(&bells[2]);
+    struct pirn__turn turn = {.task = (struct pirn__task *)(void *)cell,
+                              .own_waker = &waker,
+                              .budget = 1,
+                              .loan = PIRN__LOAN};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+
+    (void)arg;
+    pirn__add(&bells[2].wakers, (int)PIRN__LOAN, relaxed);
+    pirn_mpsc_recv_init(&recv_op, rx, &recv_message);
+    receiver_waits = pirn_future_poll(&recv_op.future, &cx) == PIRN_PENDING;
+    pirn__sub(&bells[2].wakers, (int)turn.loan, relaxed);
+}
+
 static void send_one(void *arg)
 {
     (void)arg;
@@ -166,6 +186,18 @@ MODEL(channel_empty_receiver_is_told, .preemptions = EXPLORE_UNBOUNDED)
 {
     begin(1);
     explore_thread(receive, NULL);
+    explore_thread(send_one, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
+/* Goal: so is a task, which enters the line by a shorter way. */
+MODEL(channel_empty_receiver_task_is_told, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive_as_task, NULL);
     explore_thread(send_one, NULL);
     explore_join();
     receive_end();
@@ -309,6 +341,18 @@ MODEL(channel_receiver_is_told_of_the_end, .preemptions = EXPLORE_UNBOUNDED)
 {
     begin(1);
     explore_thread(receive, NULL);
+    explore_thread(go_as_sender, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == PIRN_ECLOSED);
+    end();
+}
+
+/* Goal: so is a task. */
+MODEL(channel_receiver_task_is_told_of_the_end, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive_as_task, NULL);
     explore_thread(go_as_sender, NULL);
     explore_join();
     receive_end();

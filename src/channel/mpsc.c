@@ -15,6 +15,7 @@
 #include "channel/channel.h"
 #include "task/await.h"
 #include "task/local.h"
+#include "task/task.h"
 
 static struct pirn__channel *channel_of_sender(const pirn_mpsc_sender *sender)
 {
@@ -259,25 +260,7 @@ static pirn_mpsc_recv_op *recv_op_of(pirn_future *self)
     return PIRN_CONTAINER_OF(self, pirn_mpsc_recv_op, future);
 }
 
-/* One message, where no sender is in line: who comes next finds the place under
- * the lock.  With some in line, or where a block might have to be given back,
- * op->n stays 0 and the poll takes it. */
-static inline void take_locked(pirn_mpsc_recv_op *op)
-{
-    struct pirn__channel *ch = op->channel_;
-
-    /* relaxed: written under the lock. */
-    if (op->limit_ != 1 || ch->unbounded ||
-        pirn__load(&ch->waiting, relaxed) != 0)
-        return;
-    pirn__message_copy(op->messages_, pirn__channel_next(ch), ch->size);
-    /* relaxed, both: only the receiver writes it, and who fills the place comes
-     * after the unlock. */
-    pirn__store(&ch->head, pirn__load(&ch->head, relaxed) + 1, relaxed);
-    op->n = 1;
-}
-
-static inline bool recv_may_end_locked(pirn_waiter *waiter)
+static bool recv_may_end_locked(pirn_waiter *waiter)
 {
     pirn_mpsc_recv_op *op =
         PIRN_CONTAINER_OF(waiter, pirn_mpsc_recv_op, waiter_);
@@ -290,13 +273,39 @@ static inline bool recv_may_end_locked(pirn_waiter *waiter)
         return true;
     }
     extend_span_locked(ch);
-    if (span_length(ch) > 0) {
-        take_locked(op);
+    if (span_length(ch) > 0)
         return true;
-    }
     op->n = PIRN_ECLOSED;
     return pirn__channel_has_ended_locked(ch) ||
            pirn__channel_wait_on_locked(waiter);
+}
+
+/* One that has not found anything in the span.  What it may take is left to be
+ * taken after the lock. */
+static enum pirn_poll wait_in_line(pirn_mpsc_recv_op *op, const pirn_cx *cx)
+{
+    static const struct pirn__wait_rules rules = {recv_may_end_locked};
+    struct pirn__channel *ch = op->channel_;
+
+    if (pirn__wait_poll(&op->waiter_, cx, &ch->receivers, &ch->lock, &rules) ==
+        PIRN_PENDING)
+        return PIRN_PENDING;
+    if (op->n == 0)
+        op->n = take(ch, op->messages_, op->limit_);
+    return PIRN_READY;
+}
+
+static __attribute__((noinline)) enum pirn_poll
+poll_for_many(pirn_mpsc_recv_op *op, pirn_cx *cx)
+{
+    if (op->limit_ == 0) /* init has said -EINVAL */
+        return PIRN_READY;
+    if (!pirn__coop_spend(cx))
+        return PIRN_PENDING;
+    if (pirn__wait_is_in(&op->waiter_) || span_length(op->channel_) == 0)
+        return wait_in_line(op, cx);
+    op->n = take(op->channel_, op->messages_, op->limit_);
+    return PIRN_READY;
 }
 
 /* One that has been in line for one message has been told of it: then it stands
@@ -320,47 +329,52 @@ static inline void see_told(pirn_mpsc_recv_op *op)
         ch->span_end = end;
 }
 
-static inline enum pirn_poll wait_in_line(pirn_mpsc_recv_op *op,
-                                          const pirn_cx *cx)
+/* The usual case of a task: nothing is there, and nobody else waits.  False:
+ * look at the span, and else ask anew. */
+static inline bool enter_alone(pirn_mpsc_recv_op *op, const pirn_cx *cx)
 {
-    static const struct pirn__wait_rules rules = {recv_may_end_locked};
     struct pirn__channel *ch = op->channel_;
+    pirn_waker none;
+    bool waits;
 
-    if (pirn__cx_task(cx) != NULL)
-        return pirn__wait_poll_task(&op->waiter_, cx, &ch->receivers, &ch->lock,
-                                    recv_may_end_locked);
-    return pirn__wait_poll(&op->waiter_, cx, &ch->receivers, &ch->lock, &rules);
-}
-
-static void take_for(pirn_mpsc_recv_op *op)
-{
-    if (op->limit_ != 1) {
-        op->n = take(op->channel_, op->messages_, op->limit_);
-        return;
+    pirn__lock(&ch->lock);
+    extend_span_locked(ch);
+    waits = span_length(ch) == 0 && !ch->sealed &&
+            pirn__waitlist_empty(&ch->receivers);
+    if (waits) {
+        pirn__cx_ref_task(cx);
+        none = pirn__wait_enter_locked(&op->waiter_, &ch->receivers,
+                                       *cx->waker);
+        PIRN_DASSERT(none.ops == NULL);
+        (void)none;
     }
-    take_one(op->channel_, op->messages_);
-    op->n = 1;
+    pirn__unlock(&ch->lock);
+    return waits;
 }
 
 static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
 {
     pirn_mpsc_recv_op *op = recv_op_of(self);
+    struct pirn__channel *ch = op->channel_;
 
-    if (op->limit_ == 0) { /* init has said -EINVAL */
-        return PIRN_READY;
-    }
+    if (op->limit_ != 1)
+        return poll_for_many(op, cx);
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
-    if (op->limit_ == 1 && pirn__wait_is_in(&op->waiter_))
+    if (pirn__wait_is_in(&op->waiter_))
         see_told(op);
-    if (!pirn__wait_is_in(&op->waiter_) && span_length(op->channel_) > 0) {
-        take_for(op);
-        return PIRN_READY;
+    if (pirn__wait_is_in(&op->waiter_))
+        return wait_in_line(op, cx);
+    if (span_length(ch) == 0) {
+        if (pirn__cx_task(cx) == NULL)
+            return wait_in_line(op, cx);
+        if (enter_alone(op, cx))
+            return PIRN_PENDING;
+        if (span_length(ch) == 0)
+            return wait_in_line(op, cx);
     }
-    if (wait_in_line(op, cx) == PIRN_PENDING)
-        return PIRN_PENDING;
-    if (op->n == 0)
-        take_for(op);
+    take_one(ch, op->messages_);
+    op->n = 1;
     return PIRN_READY;
 }
 

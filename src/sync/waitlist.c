@@ -2,6 +2,9 @@
 /* src/sync/waitlist.c - see waitlist.h. */
 #include "sync/waitlist.h"
 
+#include "task/local.h"
+#include "task/task.h"
+
 void pirn__wake_batch_wake(struct pirn__wake_batch *batch)
 {
     unsigned count = batch->count;
@@ -50,13 +53,19 @@ void pirn__waitlist_end_all_and_unlock(pirn_waitlist *list, pirn_lock *lock,
     }
 }
 
+static bool is_told_already(const pirn_waiter *waiter, const pirn_cx *cx)
+{
+    return waiter->state_ == PIRN__WAIT_QUEUED &&
+           pirn_waker_same(&waiter->waker_, cx->waker);
+}
+
 /* The operation may not end yet.  Returns with the lock held; false if the
  * waiter is in line now, true if it must be asked again, because the lock was
  * released to clone a waker into *spare. */
 static bool wait_locked(pirn_waiter *waiter, const pirn_cx *cx,
                         pirn_waitlist *list, pirn_lock *lock, pirn_waker *spare)
 {
-    if (pirn__wait_knows(waiter, cx))
+    if (is_told_already(waiter, cx))
         return false;
     if (spare->ops != NULL || cx->waker->ops == NULL) {
         *spare = pirn__wait_enter_locked(waiter, list, *spare);
@@ -68,6 +77,28 @@ static bool wait_locked(pirn_waiter *waiter, const pirn_cx *cx,
     return true;
 }
 
+/* The poll of a task: its waker needs no spare, and it is asked once. */
+static enum pirn_poll poll_of_task(pirn_waiter *waiter, const pirn_cx *cx,
+                                   pirn_waitlist *list, pirn_lock *lock,
+                                   const struct pirn__wait_rules *rules)
+{
+    pirn_waker old = {0};
+    bool ended;
+
+    pirn__lock(lock);
+    ended = rules->may_end_locked(waiter);
+    if (ended)
+        pirn__wait_leave_locked(waiter, &old);
+    else if (!is_told_already(waiter, cx)) {
+        pirn__cx_ref_task(cx);
+        old = pirn__wait_enter_locked(waiter, list, *cx->waker);
+    }
+    pirn__unlock(lock);
+    if (old.ops != NULL)
+        pirn_waker_drop(old);
+    return ended ? PIRN_READY : PIRN_PENDING;
+}
+
 enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
                                pirn_waitlist *list, pirn_lock *lock,
                                const struct pirn__wait_rules *rules)
@@ -76,8 +107,7 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
     bool ended;
 
     if (pirn__cx_task(cx) != NULL)
-        return pirn__wait_poll_task(waiter, cx, list, lock,
-                                    rules->may_end_locked);
+        return poll_of_task(waiter, cx, list, lock, rules);
     if (!pirn__wait_is_in(waiter))
         spare = pirn_waker_clone(cx->waker);
     pirn__lock(lock);

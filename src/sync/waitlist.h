@@ -30,7 +30,6 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
-#include "task/task.h"
 
 enum pirn__wait_state {
     PIRN__WAIT_NEW,     /* has not been in line */
@@ -206,38 +205,6 @@ static inline enum pirn__wait_state pirn__wait_leave_locked(pirn_waiter *waiter,
 static inline bool pirn__wait_is_in(const pirn_waiter *waiter)
 {
     return waiter->entered_;
-}
-
-/* Under the lock: it is in line with this waker already. */
-static inline bool pirn__wait_knows(const pirn_waiter *waiter,
-                                    const pirn_cx *cx)
-{
-    return waiter->state_ == PIRN__WAIT_QUEUED &&
-           pirn_waker_same(&waiter->waker_, cx->waker);
-}
-
-/* pirn__wait_poll() of a task, which pirn__cx_task() has named: its waker needs
- * no spare, and it is asked once.  In place, for those that wait often. */
-static inline enum pirn_poll
-pirn__wait_poll_task(pirn_waiter *waiter, const pirn_cx *cx,
-                     pirn_waitlist *list, pirn_lock *lock,
-                     bool (*may_end_locked)(pirn_waiter *waiter))
-{
-    pirn_waker old = {0};
-    bool ended;
-
-    pirn__lock(lock);
-    ended = may_end_locked(waiter);
-    if (ended)
-        pirn__wait_leave_locked(waiter, &old);
-    else if (!pirn__wait_knows(waiter, cx)) {
-        pirn__cx_ref_task(cx);
-        old = pirn__wait_enter_locked(waiter, list, *cx->waker);
-    }
-    pirn__unlock(lock);
-    if (old.ops != NULL)
-        pirn_waker_drop(old);
-    return ended ? PIRN_READY : PIRN_PENDING;
 }
 
 #endif /* PIRN_SYNC_WAITLIST_H */
