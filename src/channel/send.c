@@ -15,6 +15,7 @@
 
 #include "task/await.h"
 #include "task/local.h"
+#include "task/waker.h"
 
 static inline bool has_room_now_locked(struct pirn__channel *ch, uint64_t count)
 {
@@ -50,9 +51,19 @@ static void wake_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
 }
 
+/* The runtime of the task that is polled, or NULL outside of tasks. */
+static struct pirn__home *home_of_poll(const pirn_cx *cx)
+{
+    const struct pirn__turn *turn = cx->turn_;
+
+    return turn == NULL || turn->task == NULL ? NULL : turn->home;
+}
+
 /* The same after a message was put in.  One that waits alone for any is told of
- * it without more ado: nothing else has become possible. */
-static void tell_receiver(struct pirn__channel *ch)
+ * it without more ado: nothing else has become possible.  `home`: of the task
+ * that sends, which keeps it, or NULL. */
+static void tell_receiver(struct pirn__channel *ch,
+                          const struct pirn__home *home)
 {
     pirn_waiter *first = pirn__waitlist_first(&ch->receivers);
     pirn_waker waker;
@@ -67,7 +78,10 @@ static void tell_receiver(struct pirn__channel *ch)
     }
     waker = pirn__channel_tell_locked(ch, first);
     pirn__unlock(&ch->lock);
-    pirn_waker_wake(waker);
+    if (home != NULL)
+        pirn__waker_wake_by_driver(waker, home);
+    else
+        pirn_waker_wake(waker);
 }
 
 /* Unbounded: the last block is full.  Begin the next with `fresh` or with the
@@ -112,7 +126,8 @@ static int send_unbounded(struct pirn__channel *ch, const void *message)
     return rc;
 }
 
-static inline int try_send(struct pirn__channel *ch, const void *message)
+static inline int try_send(struct pirn__channel *ch, const void *message,
+                           const struct pirn__home *home)
 {
     int rc = -EAGAIN;
 
@@ -123,7 +138,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message)
         rc = PIRN_ECLOSED;
     } else if (may_take_locked(ch, 1)) {
         pirn__channel_put_locked(ch, message);
-        tell_receiver(ch);
+        tell_receiver(ch, home);
         return 0;
     }
     pirn__unlock(&ch->lock);
@@ -132,7 +147,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message)
 
 int pirn__channel_try_send(struct pirn__channel *ch, const void *message)
 {
-    return try_send(ch, message);
+    return try_send(ch, message, NULL);
 }
 
 /* Before the line is entered: from here on the receiver looks here whenever it
@@ -213,7 +228,7 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
     if (!pirn__wait_is_in(&op->waiter_)) {
-        op->rc = pirn__channel_try_send(ch, op->message_);
+        op->rc = try_send(ch, op->message_, home_of_poll(cx));
         if (op->rc != -EAGAIN)
             return PIRN_READY;
     }
@@ -284,7 +299,7 @@ int pirn__channel_send(struct pirn__channel *ch, const void *message,
     if (rc < 0)
         return rc;
     if (rc == 0) {
-        rc = try_send(ch, message);
+        rc = try_send(ch, message, NULL);
         if (rc != -EAGAIN)
             return rc;
     }
