@@ -193,7 +193,29 @@ MODEL(channel_empty_receiver_is_told, .preemptions = EXPLORE_UNBOUNDED)
     end();
 }
 
-/* Goal: so is a task, which enters the line by a shorter way. */
+static void take_one_and_receive(void *arg)
+{
+    take_one(arg);
+    receive_poll();
+}
+
+/* Goal: a receiver that makes room and then waits is told by the sender who finds
+ * the room, or is told of it. */
+MODEL(channel_receiver_waits_for_the_next, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    EXPLORE_CHECK(give(1, 1));
+    explore_thread(send_seven, NULL);
+    explore_thread(take_one_and_receive, NULL);
+    explore_join();
+    sending_end(0);
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 7);
+    end();
+}
+
+/* Goal: a task that finds the channel empty is told of the message, too; it
+ * enters the line by a shorter way. */
 MODEL(channel_empty_receiver_task_is_told, .preemptions = EXPLORE_UNBOUNDED)
 {
     begin(1);

@@ -38,7 +38,7 @@ bool pirn__channel_has_room_locked(struct pirn__channel *ch, uint64_t count)
 
 static inline bool may_take_locked(struct pirn__channel *ch, uint64_t count)
 {
-    return pirn__waitlist_empty(&ch->senders) &&
+    return pirn__list_empty(&ch->senders.waiters_) &&
            (has_room_now_locked(ch, count) || look_again_locked(ch, count));
 }
 
@@ -65,10 +65,9 @@ static struct pirn__home *home_of_poll(const pirn_cx *cx)
 static void tell_receiver(struct pirn__channel *ch,
                           const struct pirn__home *home)
 {
-    pirn_waiter *first = pirn__waitlist_first(&ch->receivers);
     pirn_waker waker;
 
-    if (first == NULL) {
+    if (pirn__list_empty(&ch->receivers.waiters_)) {
         pirn__unlock(&ch->lock);
         return;
     }
@@ -76,7 +75,7 @@ static void tell_receiver(struct pirn__channel *ch,
         pirn__channel_settle(ch);
         return;
     }
-    waker = pirn__channel_tell_locked(ch, first);
+    waker = pirn__channel_tell_locked(ch, pirn__waitlist_first(&ch->receivers));
     pirn__unlock(&ch->lock);
     if (home != NULL)
         pirn__waker_wake_by_driver(waker, home);
@@ -192,6 +191,9 @@ void pirn__channel_drop_sender(struct pirn__channel *ch, pirn_waiter *waiter)
 
 /* The operation. */
 
+/* Whether a receiver waited when it ended; kind_ of its waiter. */
+enum { SEND_UNHEARD, SEND_AWAITED };
+
 static pirn_channel_send_op *send_op_of(pirn_future *self)
 {
     return PIRN_CONTAINER_OF(self, pirn_channel_send_op, future);
@@ -216,6 +218,8 @@ static bool send_may_end_locked(pirn_waiter *waiter)
         op->rc = PIRN_ECLOSED;
         break;
     }
+    waiter->kind_ = pirn__list_empty(&ch->receivers.waiters_) ? SEND_UNHEARD
+                                                              : SEND_AWAITED;
     return true;
 }
 
@@ -227,7 +231,7 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
 
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
-    if (!pirn__wait_is_in(&op->waiter_)) {
+    if (!pirn__wait_is_in(&op->waiter_) && op->rc != -EAGAIN) {
         op->rc = try_send(ch, op->message_, home_of_poll(cx));
         if (op->rc != -EAGAIN)
             return PIRN_READY;
@@ -235,10 +239,12 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
     if (pirn__wait_poll(&op->waiter_, cx, &ch->senders, &ch->lock, &rules) ==
         PIRN_PENDING)
         return PIRN_PENDING;
-    /* The receiver has to hear of the message, or of the place that nobody
-     * needs any more. */
-    pirn__lock(&ch->lock);
-    wake_receiver(ch);
+    /* A receiver that waits has to hear of the message, or of the place that
+     * nobody needs any more.  One that comes later looks itself. */
+    if (op->waiter_.kind_ == SEND_AWAITED) {
+        pirn__lock(&ch->lock);
+        wake_receiver(ch);
+    }
     return PIRN_READY;
 }
 
@@ -278,15 +284,18 @@ void pirn__channel_send_init(pirn_channel_send_op *op, struct pirn__channel *ch,
     op->rc = 0;
 }
 
-/* Kept apart, so that the quick way needs no room for the operation. */
+/* Kept apart, so that the quick way needs no room for the operation.  `tried`:
+ * -EAGAIN if there was no room just now, which then need not be tried again. */
 static __attribute__((noinline)) int send_slowly(struct pirn__channel *ch,
                                                  const void *message,
-                                                 pirn_deadline deadline)
+                                                 pirn_deadline deadline,
+                                                 int tried)
 {
     pirn_channel_send_op op;
     int rc;
 
     pirn__channel_send_init(&op, ch, message);
+    op.rc = tried;
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
@@ -303,5 +312,5 @@ int pirn__channel_send(struct pirn__channel *ch, const void *message,
         if (rc != -EAGAIN)
             return rc;
     }
-    return send_slowly(ch, message, deadline);
+    return send_slowly(ch, message, deadline, rc);
 }
