@@ -83,7 +83,8 @@ typedef struct pirn_channel_recv_op {
     pirn_waiter waiter_;
     struct pirn__channel *channel_;
     void *messages_;
-    size_t limit_;
+    uint32_t limit_;
+    PIRN_ATOMIC(uint32_t) told_; /* mpsc: 1: there is something for it */
     ssize_t n; /* how many were received, or a negative code */
 } pirn_channel_recv_op;
 

@@ -150,7 +150,8 @@ PIRN_API PIRN_MUST_CHECK pirn_waker
 pirn_waker_store(pirn_waker *slot, const pirn_cx *cx);
 
 /* Spend one unit of the task's coop budget.  False: it is used up, a wake has
- * been arranged after the driver has been served, return PIRN_PENDING now.
+ * been arranged for after the others, return PIRN_PENDING now.  Events and timers
+ * are served meanwhile, at the latest every few times.
  * Every operation that can be ready many times in a row calls it first. */
 PIRN_API PIRN_MUST_CHECK bool pirn_coop_spend(pirn_cx *cx);
 

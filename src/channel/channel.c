@@ -166,16 +166,19 @@ static void serve_receivers_locked(struct pirn__channel *ch,
 
     while ((first = pirn__waitlist_first(&ch->receivers)) != NULL &&
            !pirn__wake_batch_full(batch)) {
-        enum pirn__wait_state end = PIRN__WAIT_GRANTED;
+        pirn_waker waker;
 
         if (!pirn__channel_has_message_locked(ch)) {
             if (!pirn__channel_has_ended_locked(ch))
                 return;
-            end = PIRN__WAIT_CLOSED;
+            waker = pirn__wait_end_locked(first, PIRN__WAIT_CLOSED);
         } else if (ch->many) {
             ch->promised++;
+            waker = pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
+        } else {
+            waker = pirn__channel_tell_locked(ch, first);
         }
-        pirn__wake_batch_add(batch, pirn__wait_end_locked(first, end));
+        pirn__wake_batch_add(batch, waker);
     }
 }
 

@@ -21,6 +21,9 @@
  *   - `waiting` is set while a sender is in line.  A single receiver advances
  *     `head` and then looks at `waiting`; a sender sets `waiting` and then looks
  *     at `head`.  Both are seq_cst, so that one of the two sees the other.
+ *   - A single receiver that waits is told of a message by `told_` of its
+ *     operation, the last thing that is touched there; so it needs no lock to
+ *     go on.  The channel stays: to give the receiver up takes the lock.
  *   - Once sealed, nobody is granted a place any more; places that are reserved
  *     stay good, and the channel ends for receivers only after them.
  *   - All handles of the senders together have one reference, those of the
@@ -88,12 +91,14 @@ struct pirn__channel {
     PIRN_ATOMIC(uint32_t) waiting; /* written under the lock */
     uint32_t size;       /* constant: message_size */
     uint64_t span_end;   /* mpsc */
+    PIRN_SHARED(uint64_t) told_end; /* mpsc: `tail` when a receive that waited was
+                                       told; by the lock, or its `told_` */
     uint64_t promised;   /* mpmc */
     char *head_at;       /* where the next message is, unless this is the end */
     char *head_end;      /* of the ring or block */
     struct pirn__block *head_block; /* unbounded */
     struct pirn__block *emptied; /* unbounded: to become the spare, or NULL */
-    char ring[]; /* bounded */
+    _Alignas(16) char ring[]; /* bounded */
 };
 
 _Static_assert(sizeof(struct pirn__channel) < 256,
@@ -132,6 +137,22 @@ void pirn__channel_settle(struct pirn__channel *ch);
  * there is nothing to do. */
 void pirn__message_discard(pirn_discard_fn *discard, void *arg, void *message);
 void pirn__channel_discard(struct pirn__channel *ch, void *message);
+
+/* Under the lock, mpsc: the wait of this receive ends, for there is a message.
+ * Wake the waker after unlock. */
+static inline PIRN_MUST_CHECK pirn_waker
+pirn__channel_tell_locked(struct pirn__channel *ch, pirn_waiter *waiter)
+{
+    pirn_channel_recv_op *op =
+        PIRN_CONTAINER_OF(waiter, pirn_channel_recv_op, waiter_);
+    pirn_waker waker = pirn__wait_end_locked(waiter, PIRN__WAIT_GRANTED);
+
+    pirn_cell_write(&ch->told_end, ch->tail);
+    /* release [channel.told]: the messages up to told_end, and our last use of
+     * the operation. */
+    pirn__store(&op->told_, 1, release);
+    return waker;
+}
 
 /* Under the lock: nothing is in the channel, and nothing can come. */
 bool pirn__channel_has_ended_locked(const struct pirn__channel *ch);

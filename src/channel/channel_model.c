@@ -3,10 +3,12 @@
  * works without it; waiting, dropping and closing on both sides.
  */
 #include <errno.h>
+#include <string.h>
 
 #include <pirn/mpsc.h>
 
 #include "engine/model_home.h"
+#include "task/task.h"
 
 static pirn_mpsc_sender *tx;
 static pirn_mpsc_receiver *rx;
@@ -126,16 +128,47 @@ static void receive_poll(void)
         model_bell_poll(&bells[2], &recv_op.future) == PIRN_PENDING;
 }
 
+static void receive_waits_on(void)
+{
+    receiver_waits =
+        model_bell_poll(&bells[2], &recv_op.future) == PIRN_PENDING;
+}
+
 static void receive(void *arg)
 {
     (void)arg;
     receive_poll();
 }
 
+/* The same as the poll of a task makes it: the references to a waker are on
+ * loan. */
+static void receive_as_task(void *arg)
+{
+    static char cell[sizeof(struct pirn__task)];
+    const pirn_waker waker = model_bell_waker(&bells[2]);
+    struct pirn__turn turn = {.task = (struct pirn__task *)(void *)cell,
+                              .own_waker = &waker,
+                              .budget = 1,
+                              .loan = PIRN__LOAN};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+
+    (void)arg;
+    pirn__add(&bells[2].wakers, (int)PIRN__LOAN, relaxed);
+    pirn_mpsc_recv_init(&recv_op, rx, &recv_message);
+    receiver_waits = pirn_future_poll(&recv_op.future, &cx) == PIRN_PENDING;
+    pirn__sub(&bells[2].wakers, (int)turn.loan, relaxed);
+}
+
 static void send_one(void *arg)
 {
     (void)arg;
     EXPLORE_CHECK(give(0, 1));
+}
+
+static void send_one_or_none(void *arg)
+{
+    (void)arg;
+    (void)give(0, 1);
 }
 
 /* One that has had to wait has been woken, and is done now. */
@@ -157,6 +190,67 @@ MODEL(channel_empty_receiver_is_told, .preemptions = EXPLORE_UNBOUNDED)
     explore_join();
     receive_end();
     EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
+static void take_one_and_receive(void *arg)
+{
+    take_one(arg);
+    receive_poll();
+}
+
+/* Goal: a receiver that makes room and then waits is told by the sender who finds
+ * the room, or is told of it. */
+MODEL(channel_receiver_waits_for_the_next, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    EXPLORE_CHECK(give(1, 1));
+    explore_thread(send_seven, NULL);
+    explore_thread(take_one_and_receive, NULL);
+    explore_join();
+    sending_end(0);
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 7);
+    end();
+}
+
+/* Goal: a task that finds the channel empty is told of the message, too; it
+ * enters the line by a shorter way. */
+MODEL(channel_empty_receiver_task_is_told, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive_as_task, NULL);
+    explore_thread(send_one, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
+static void receive_again_and_go(void *arg)
+{
+    (void)arg;
+    receive_waits_on();
+    if (receiver_waits)
+        pirn_future_drop(&recv_op.future);
+    memset(&recv_op.waiter_, 0xff, sizeof recv_op.waiter_);
+    pirn_mpsc_receiver_free(rx);
+    rx = NULL;
+}
+
+/* Goal: a receiver that is polled while it is told of a message sees it whole or
+ * waits on; with the message in hand its operation is its own, and it may go.
+ * Method: it is polled without having been woken, and what it had is spoilt. */
+MODEL(channel_told_receiver_needs_no_lock, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    receive_poll();
+    EXPLORE_CHECK(receiver_waits);
+    explore_thread(receive_again_and_go, NULL);
+    explore_thread(send_one_or_none, NULL);
+    explore_join();
+    if (!receiver_waits)
+        EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
     end();
 }
 
@@ -269,6 +363,18 @@ MODEL(channel_receiver_is_told_of_the_end, .preemptions = EXPLORE_UNBOUNDED)
 {
     begin(1);
     explore_thread(receive, NULL);
+    explore_thread(go_as_sender, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == PIRN_ECLOSED);
+    end();
+}
+
+/* Goal: so is a task. */
+MODEL(channel_receiver_task_is_told_of_the_end, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive_as_task, NULL);
     explore_thread(go_as_sender, NULL);
     explore_join();
     receive_end();

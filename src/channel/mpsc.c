@@ -15,6 +15,7 @@
 #include "channel/channel.h"
 #include "task/await.h"
 #include "task/local.h"
+#include "task/task.h"
 
 static struct pirn__channel *channel_of_sender(const pirn_mpsc_sender *sender)
 {
@@ -160,8 +161,15 @@ static void extend_span_locked(struct pirn__channel *ch)
         pirn__block_recycle_locked(ch);
 }
 
+/* Apart, for it seldom comes to that. */
+PIRN__COLD static void tell_senders(struct pirn__channel *ch)
+{
+    pirn__lock(&ch->lock);
+    pirn__channel_settle(ch);
+}
+
 /* `count` messages have been copied out: their places are free. */
-static void advance(struct pirn__channel *ch, uint64_t count)
+static inline void advance(struct pirn__channel *ch, uint64_t count)
 {
     /* relaxed: only the receiver writes it. */
     uint64_t head = pirn__load(&ch->head, relaxed) + count;
@@ -171,13 +179,11 @@ static void advance(struct pirn__channel *ch, uint64_t count)
     pirn__store(&ch->head, head, seq_cst);
     /* seq_cst [channel.waiting]: a sender that does not see the new head has
      * set this before. */
-    if (pirn__load(&ch->waiting, seq_cst) == 0)
-        return;
-    pirn__lock(&ch->lock);
-    pirn__channel_settle(ch);
+    if (pirn__load(&ch->waiting, seq_cst) != 0)
+        tell_senders(ch);
 }
 
-static void take_one(struct pirn__channel *ch, void *message)
+static inline void take_one(struct pirn__channel *ch, void *message)
 {
     pirn__message_copy(message, pirn__channel_next(ch), ch->size);
     advance(ch, 1);
@@ -254,24 +260,6 @@ static pirn_mpsc_recv_op *recv_op_of(pirn_future *self)
     return PIRN_CONTAINER_OF(self, pirn_mpsc_recv_op, future);
 }
 
-/* One message, where no sender is in line: who comes next finds the place under
- * the lock.  With some in line, or where a block might have to be given back,
- * op->n stays 0 and the poll takes it. */
-static void take_locked(pirn_mpsc_recv_op *op)
-{
-    struct pirn__channel *ch = op->channel_;
-
-    /* relaxed: written under the lock. */
-    if (op->limit_ != 1 || ch->unbounded ||
-        pirn__load(&ch->waiting, relaxed) != 0)
-        return;
-    pirn__message_copy(op->messages_, pirn__channel_next(ch), ch->size);
-    /* relaxed, both: only the receiver writes it, and who fills the place comes
-     * after the unlock. */
-    pirn__store(&ch->head, pirn__load(&ch->head, relaxed) + 1, relaxed);
-    op->n = 1;
-}
-
 static bool recv_may_end_locked(pirn_waiter *waiter)
 {
     pirn_mpsc_recv_op *op =
@@ -285,35 +273,108 @@ static bool recv_may_end_locked(pirn_waiter *waiter)
         return true;
     }
     extend_span_locked(ch);
-    if (span_length(ch) > 0) {
-        take_locked(op);
+    if (span_length(ch) > 0)
         return true;
-    }
     op->n = PIRN_ECLOSED;
     return pirn__channel_has_ended_locked(ch) ||
            pirn__channel_wait_on_locked(waiter);
 }
 
-static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
+/* One that has not found anything in the span.  What it may take is left to be
+ * taken after the lock. */
+static enum pirn_poll wait_in_line(pirn_mpsc_recv_op *op, const pirn_cx *cx)
 {
     static const struct pirn__wait_rules rules = {recv_may_end_locked};
-    pirn_mpsc_recv_op *op = recv_op_of(self);
     struct pirn__channel *ch = op->channel_;
 
-    if (op->limit_ == 0) { /* init has said -EINVAL */
-        return PIRN_READY;
-    }
-    if (!pirn__coop_spend(cx))
-        return PIRN_PENDING;
-    if (!pirn__wait_is_in(&op->waiter_) && span_length(ch) > 0) {
-        op->n = take(ch, op->messages_, op->limit_);
-        return PIRN_READY;
-    }
     if (pirn__wait_poll(&op->waiter_, cx, &ch->receivers, &ch->lock, &rules) ==
         PIRN_PENDING)
         return PIRN_PENDING;
     if (op->n == 0)
         op->n = take(ch, op->messages_, op->limit_);
+    return PIRN_READY;
+}
+
+static __attribute__((noinline)) enum pirn_poll
+poll_for_many(pirn_mpsc_recv_op *op, pirn_cx *cx)
+{
+    if (op->limit_ == 0) /* init has said -EINVAL */
+        return PIRN_READY;
+    if (!pirn__coop_spend(cx))
+        return PIRN_PENDING;
+    if (pirn__wait_is_in(&op->waiter_) || span_length(op->channel_) == 0)
+        return wait_in_line(op, cx);
+    op->n = take(op->channel_, op->messages_, op->limit_);
+    return PIRN_READY;
+}
+
+/* One that has been in line for one message has been told of it: then it stands
+ * there no more, and the message is in the span.  If a try_ call has taken it, the
+ * operation begins anew.  (One that wants many looks under the lock: others may
+ * have come.) */
+static inline void see_told(pirn_mpsc_recv_op *op)
+{
+    struct pirn__channel *ch = op->channel_;
+    uint64_t end;
+
+    /* acquire [channel.told]: the messages; and whoever told us is done with the
+     * operation. */
+    if (pirn__load(&op->told_, acquire) == 0)
+        return;
+    /* relaxed: the operation is ours alone. */
+    pirn__store(&op->told_, 0, relaxed);
+    pirn__wait_init(&op->waiter_);
+    end = pirn_cell_read(&ch->told_end);
+    if (end > ch->span_end)
+        ch->span_end = end;
+}
+
+/* The usual case of a task: nothing is there, and nobody else waits.  False:
+ * look at the span, and else ask anew. */
+static inline bool enter_alone(pirn_mpsc_recv_op *op, const pirn_cx *cx)
+{
+    struct pirn__channel *ch = op->channel_;
+    pirn_waker none;
+    bool waits;
+
+    pirn__lock(&ch->lock);
+    extend_span_locked(ch);
+    waits = span_length(ch) == 0 && !ch->sealed &&
+            pirn__waitlist_empty(&ch->receivers);
+    if (waits) {
+        pirn__cx_ref_task(cx);
+        none = pirn__wait_enter_locked(&op->waiter_, &ch->receivers,
+                                       *cx->waker);
+        PIRN_DASSERT(none.ops == NULL);
+        (void)none;
+    }
+    pirn__unlock(&ch->lock);
+    return waits;
+}
+
+static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
+{
+    pirn_mpsc_recv_op *op = recv_op_of(self);
+    struct pirn__channel *ch = op->channel_;
+
+    if (op->limit_ != 1)
+        return poll_for_many(op, cx);
+    if (!pirn__coop_spend(cx))
+        return PIRN_PENDING;
+    if (pirn__wait_is_in(&op->waiter_))
+        see_told(op);
+    if (pirn__wait_is_in(&op->waiter_))
+        return wait_in_line(op, cx);
+    if (span_length(ch) == 0) {
+        if (pirn__cx_task(cx) == NULL)
+            return wait_in_line(op, cx);
+        if (enter_alone(op, cx))
+            return PIRN_PENDING;
+        if (span_length(ch) == 0)
+            return wait_in_line(op, cx);
+    }
+    take_one(ch, op->messages_);
+    op->n = 1;
     return PIRN_READY;
 }
 
@@ -372,7 +433,8 @@ void pirn_mpsc_recv_many_init(pirn_mpsc_recv_op *op,
     pirn__wait_init(&op->waiter_);
     op->channel_ = channel_of_receiver(receiver);
     op->messages_ = messages;
-    op->limit_ = limit;
+    op->limit_ = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+    pirn__init(&op->told_, 0);
     op->n = limit == 0 ? -EINVAL : 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "task/await.h"
 #include "task/local.h"
+#include "task/waker.h"
 
 static inline bool has_room_now_locked(struct pirn__channel *ch, uint64_t count)
 {
@@ -37,7 +38,7 @@ bool pirn__channel_has_room_locked(struct pirn__channel *ch, uint64_t count)
 
 static inline bool may_take_locked(struct pirn__channel *ch, uint64_t count)
 {
-    return pirn__waitlist_empty(&ch->senders) &&
+    return pirn__list_empty(&ch->senders.waiters_) &&
            (has_room_now_locked(ch, count) || look_again_locked(ch, count));
 }
 
@@ -50,14 +51,23 @@ static void wake_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
 }
 
-/* The same after a message was put in.  One that waits alone for any is told of
- * it without more ado: nothing else has become possible. */
-static void tell_receiver(struct pirn__channel *ch)
+/* The runtime of the task that is polled, or NULL outside of tasks. */
+static struct pirn__home *home_of_poll(const pirn_cx *cx)
 {
-    pirn_waiter *first = pirn__waitlist_first(&ch->receivers);
+    const struct pirn__turn *turn = cx->turn_;
+
+    return turn == NULL || turn->task == NULL ? NULL : turn->home;
+}
+
+/* The same after a message was put in.  One that waits alone for any is told of
+ * it without more ado: nothing else has become possible.  `home`: of the task
+ * that sends, which keeps it, or NULL. */
+static void tell_receiver(struct pirn__channel *ch,
+                          const struct pirn__home *home)
+{
     pirn_waker waker;
 
-    if (first == NULL) {
+    if (pirn__list_empty(&ch->receivers.waiters_)) {
         pirn__unlock(&ch->lock);
         return;
     }
@@ -65,9 +75,12 @@ static void tell_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
         return;
     }
-    waker = pirn__wait_end_locked(first, PIRN__WAIT_GRANTED);
+    waker = pirn__channel_tell_locked(ch, pirn__waitlist_first(&ch->receivers));
     pirn__unlock(&ch->lock);
-    pirn_waker_wake(waker);
+    if (home != NULL)
+        pirn__waker_wake_by_driver(waker, home);
+    else
+        pirn_waker_wake(waker);
 }
 
 /* Unbounded: the last block is full.  Begin the next with `fresh` or with the
@@ -112,7 +125,8 @@ static int send_unbounded(struct pirn__channel *ch, const void *message)
     return rc;
 }
 
-static inline int try_send(struct pirn__channel *ch, const void *message)
+static inline int try_send(struct pirn__channel *ch, const void *message,
+                           const struct pirn__home *home)
 {
     int rc = -EAGAIN;
 
@@ -123,7 +137,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message)
         rc = PIRN_ECLOSED;
     } else if (may_take_locked(ch, 1)) {
         pirn__channel_put_locked(ch, message);
-        tell_receiver(ch);
+        tell_receiver(ch, home);
         return 0;
     }
     pirn__unlock(&ch->lock);
@@ -132,7 +146,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message)
 
 int pirn__channel_try_send(struct pirn__channel *ch, const void *message)
 {
-    return try_send(ch, message);
+    return try_send(ch, message, NULL);
 }
 
 /* Before the line is entered: from here on the receiver looks here whenever it
@@ -177,6 +191,9 @@ void pirn__channel_drop_sender(struct pirn__channel *ch, pirn_waiter *waiter)
 
 /* The operation. */
 
+/* Whether a receiver waited when it ended; kind_ of its waiter. */
+enum { SEND_UNHEARD, SEND_AWAITED };
+
 static pirn_channel_send_op *send_op_of(pirn_future *self)
 {
     return PIRN_CONTAINER_OF(self, pirn_channel_send_op, future);
@@ -201,6 +218,8 @@ static bool send_may_end_locked(pirn_waiter *waiter)
         op->rc = PIRN_ECLOSED;
         break;
     }
+    waiter->kind_ = pirn__list_empty(&ch->receivers.waiters_) ? SEND_UNHEARD
+                                                              : SEND_AWAITED;
     return true;
 }
 
@@ -212,18 +231,20 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
 
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
-    if (!pirn__wait_is_in(&op->waiter_)) {
-        op->rc = pirn__channel_try_send(ch, op->message_);
+    if (!pirn__wait_is_in(&op->waiter_) && op->rc != -EAGAIN) {
+        op->rc = try_send(ch, op->message_, home_of_poll(cx));
         if (op->rc != -EAGAIN)
             return PIRN_READY;
     }
     if (pirn__wait_poll(&op->waiter_, cx, &ch->senders, &ch->lock, &rules) ==
         PIRN_PENDING)
         return PIRN_PENDING;
-    /* The receiver has to hear of the message, or of the place that nobody
-     * needs any more. */
-    pirn__lock(&ch->lock);
-    wake_receiver(ch);
+    /* A receiver that waits has to hear of the message, or of the place that
+     * nobody needs any more.  One that comes later looks itself. */
+    if (op->waiter_.kind_ == SEND_AWAITED) {
+        pirn__lock(&ch->lock);
+        wake_receiver(ch);
+    }
     return PIRN_READY;
 }
 
@@ -263,15 +284,18 @@ void pirn__channel_send_init(pirn_channel_send_op *op, struct pirn__channel *ch,
     op->rc = 0;
 }
 
-/* Kept apart, so that the quick way needs no room for the operation. */
+/* Kept apart, so that the quick way needs no room for the operation.  `tried`:
+ * -EAGAIN if there was no room just now, which then need not be tried again. */
 static __attribute__((noinline)) int send_slowly(struct pirn__channel *ch,
                                                  const void *message,
-                                                 pirn_deadline deadline)
+                                                 pirn_deadline deadline,
+                                                 int tried)
 {
     pirn_channel_send_op op;
     int rc;
 
     pirn__channel_send_init(&op, ch, message);
+    op.rc = tried;
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
@@ -284,9 +308,9 @@ int pirn__channel_send(struct pirn__channel *ch, const void *message,
     if (rc < 0)
         return rc;
     if (rc == 0) {
-        rc = try_send(ch, message);
+        rc = try_send(ch, message, NULL);
         if (rc != -EAGAIN)
             return rc;
     }
-    return send_slowly(ch, message, deadline);
+    return send_slowly(ch, message, deadline, rc);
 }

@@ -158,24 +158,12 @@ static int fiber_yield(struct pirn__local *local)
 
     if (must_stop(fiber))
         return refuse(fiber);
-    fiber->cx->turn_->deferred = true;
+    fiber->cx->turn_->deferred = PIRN__DEFER_TO_EVENTS;
     pirn__fiber_switch_out(fiber);
-    return 0;
-}
-
-static int fiber_fast_path(struct pirn__local *local)
-{
-    struct pirn__fiber *fiber = local->fiber;
-    struct pirn__turn *turn = fiber->cx->turn_;
-
-    if (turn->budget <= 0 || must_stop(fiber))
-        return 1;
-    turn->budget--;
     return 0;
 }
 
 const struct pirn__waiter_ops pirn__fiber_waiter_ops = {
     .await = fiber_await,
     .yield = fiber_yield,
-    .fast_path = fiber_fast_path,
 };

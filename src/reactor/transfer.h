@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "reactor/io.h"
-#include "task/local.h"
+#include "task/await.h"
 
 /* The first half of a transfer, without waiting: -EAGAIN if the call would block
  * or may not be made before another poll; then build the future. */

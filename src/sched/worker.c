@@ -92,12 +92,32 @@ static inline void share_batch(struct pirn__worker *worker)
         share_ring(worker);
 }
 
+/* Must the task that has just run wait for a look at the events?  Not for want of
+ * budget, where the others come first in any case, which is so in a ring; but with
+ * those who have yielded and wait for that look.  Tasks that come back again and
+ * again keep the ring from running empty, which is when a worker looks elsewhere:
+ * so it does now and then. */
+static bool waits_for_look(struct pirn__worker *worker)
+{
+    if (worker->turn.deferred != PIRN__DEFER_TO_OTHERS ||
+        worker->pool->tasks->steal == NULL ||
+        pirn__inbox_has_some(&worker->deferred))
+        return worker->turn.deferred != PIRN__DEFER_NOT;
+    if (++worker->spent_turns >= PIRN__SPENT_TURNS) {
+        worker->shared_at = worker->tick;
+        worker->events_at = worker->tick;
+        worker->look_at = worker->tick;
+    }
+    return false;
+}
+
 PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
                                           struct pirn__task *task)
 {
     pirn__histograms_stamp(&worker->pool->rt->home, task);
-    if (worker->turn.deferred) {
+    if (worker->turn.deferred != PIRN__DEFER_NOT)
         pirn__count(&worker->counters.yields);
+    if (waits_for_look(worker)) {
         pirn__inbox_push(&worker->deferred, &task->cell.link);
         return;
     }
@@ -110,7 +130,7 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
 static inline void put_back(struct pirn__worker *worker,
                             struct pirn__task *task)
 {
-    if (!worker->by_ring || worker->turn.deferred ||
+    if (!worker->by_ring || worker->turn.deferred != PIRN__DEFER_NOT ||
         pirn__state_is_pinned(pirn__task_state(task)) ||
         !pirn__ring_push(&worker->ring, &task->cell.link))
         put_back_elsewhere(worker, task);
@@ -253,6 +273,7 @@ static void look_for_events(struct pirn__worker *worker)
                                     PIRN_EXPIRED);
         take_wake(worker);
     }
+    worker->spent_turns = 0;
     worker->turn.now_ns = 0;
     fire_timers(worker);
     release_deferred(worker);

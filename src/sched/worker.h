@@ -28,6 +28,11 @@
 struct pirn__histograms;
 struct pirn__pool;
 
+/* How many turns may end for want of budget between two looks for events.  A
+ * budget lasts for less than a microsecond of locks and messages, and a look is
+ * a system call. */
+enum { PIRN__SPENT_TURNS = 16 };
+
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
     PIRN__WORKER_SLEEPING, /* in the shared wait set, or about to be */
@@ -70,6 +75,7 @@ struct pirn__worker {
     uint32_t look_at;   /* the next tick at which the ring does not come first */
     bool by_ring; /* constant: what gets ready here waits in the ring, and is not
                      stamped */
+    uint32_t spent_turns; /* that ended for want of budget, since it looked */
     bool searching;
     bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */

@@ -387,6 +387,81 @@ TEST(worker_yielding_tasks_take_turns)
     stage_deinit(&stage);
 }
 
+/* Always ready, until the budget is used up. */
+static enum pirn_poll step_spend(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->stop || ++stage->spins > SPINS)
+        return PIRN_READY;
+    (void)spend_all(cx, 1000);
+    return PIRN_PENDING;
+}
+
+/* A sleep that is over when the first budget is used up. */
+static pirn_deadline nap_end;
+
+static enum pirn_poll step_sleep(struct probe *probe, pirn_cx *cx)
+{
+    static pirn_sleep_op sleep;
+
+    if (probe->polls > 0)
+        return step_note_and_stop(probe, cx);
+    nap_end = pirn_after_ms(1);
+    pirn_sleep_init(&sleep, nap_end);
+    EXPECT_EQ(PIRN_PENDING, pirn_future_poll(&sleep.future, cx));
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_spend_and_linger(struct probe *probe, pirn_cx *cx)
+{
+    while (!pirn_deadline_expired(nap_end))
+        continue;
+    return step_spend(probe, cx);
+}
+
+/* Goal: a task that uses up its budget again and again does not hold up timers
+ * that are due, and is not made to wait for them every time.
+ * Method: one, and a sleep that ends during its first turn. */
+TEST(worker_spent_task_lets_it_look_at_its_timers)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_sleep);
+    spawn(&stage, step_spend_and_linger);
+    stage_run(&stage);
+    EXPECT_GE(stage.counts[0], 2);
+    EXPECT_LE(stage.counts[0], PIRN__SPENT_TURNS + 1);
+    stage_deinit(&stage);
+}
+
+static enum pirn_poll step_spend_and_spawn(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->spins == 0) {
+        rig_leave();
+        spawn(stage, step_note_and_stop);
+        rig_become(&stage->rig, 0);
+    }
+    return step_spend(probe, cx);
+}
+
+/* Goal: nor what others spawn.
+ * Method: the same with something in the shared queue. */
+TEST(worker_spent_task_lets_it_look_at_the_shared_queue)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_spend_and_spawn);
+    stage_run(&stage);
+    EXPECT_GE(stage.counts[0], 2);
+    EXPECT_LE(stage.counts[0], PIRN__SPENT_TURNS + 1);
+    stage_deinit(&stage);
+}
+
 static enum pirn_poll step_count_spins(struct probe *probe, pirn_cx *cx)
 {
     struct stage *stage = probe->arg;

@@ -2,7 +2,6 @@
 /* src/sync/waitlist.c - see waitlist.h. */
 #include "sync/waitlist.h"
 
-#include "base/assert.h"
 #include "task/local.h"
 #include "task/task.h"
 
@@ -58,24 +57,6 @@ static bool is_told_already(const pirn_waiter *waiter, const pirn_cx *cx)
 {
     return waiter->state_ == PIRN__WAIT_QUEUED &&
            pirn_waker_same(&waiter->waker_, cx->waker);
-}
-
-pirn_waker pirn__wait_enter_locked(pirn_waiter *waiter, pirn_waitlist *list,
-                                   pirn_waker waker)
-{
-    pirn_waker old = waiter->waker_;
-
-    PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW ||
-                 waiter->state_ == PIRN__WAIT_QUEUED);
-    waiter->waker_ = waker;
-    if (waiter->state_ == PIRN__WAIT_QUEUED)
-        return old;
-    if (list->waiters_.next_ == NULL)
-        pirn__waitlist_init(list);
-    pirn__list_push_tail(&list->waiters_, &waiter->link_);
-    waiter->state_ = PIRN__WAIT_QUEUED;
-    waiter->entered_ = true;
-    return old;
 }
 
 /* The operation may not end yet.  Returns with the lock held; false if the

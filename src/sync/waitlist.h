@@ -27,6 +27,7 @@
 
 #include <pirn/waiter.h>
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/lock.h"
 
@@ -154,9 +155,26 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
 /* Into the line, at the end, or stay there if it is QUEUED, with this waker,
  * which may be the empty one; drop the one that it replaces after unlock.  For
  * those who do without pirn__wait_poll(). */
-PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(pirn_waiter *waiter,
-                                                   pirn_waitlist *list,
-                                                   pirn_waker waker);
+static inline PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(
+    pirn_waiter *waiter, pirn_waitlist *list, pirn_waker waker)
+{
+    pirn_waker old = {0};
+
+    PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW ||
+                 waiter->state_ == PIRN__WAIT_QUEUED);
+    if (waiter->state_ == PIRN__WAIT_QUEUED) {
+        old = waiter->waker_;
+        waiter->waker_ = waker;
+        return old;
+    }
+    waiter->waker_ = waker;
+    if (list->waiters_.next_ == NULL)
+        pirn__waitlist_init(list);
+    pirn__list_push_tail(&list->waiters_, &waiter->link_);
+    waiter->state_ = PIRN__WAIT_QUEUED;
+    waiter->entered_ = true;
+    return old;
+}
 
 /* One that is NEW has got what it would wait for, and is to be polled for it.
  */

@@ -6,6 +6,7 @@
 #include <pirn/fiber.h>
 
 #include "task/local.h"
+#include "task/task.h"
 
 /* pirn_await() without the check of its arguments. */
 int pirn__await(pirn_future *future, pirn_deadline deadline);
@@ -13,6 +14,30 @@ int pirn__await(pirn_future *future, pirn_deadline deadline);
 /* The same on a plain thread. */
 int pirn__thread_await(struct pirn__local *local, pirn_future *future,
                        pirn_deadline deadline);
+
+/* Try to take one coop unit for a fast path that skips the future: 0; a
+ * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
+ * the fast path may not be used and the future must be built: also for a fiber
+ * that was cancelled, which knows whether it is shielded.  `local` is this
+ * thread's; NULL is -ENOMEM. */
+static inline int pirn__fast_path(struct pirn__local *local)
+{
+    struct pirn__turn *turn;
+
+    if (__builtin_expect(local == NULL, 0))
+        return -ENOMEM;
+    if (__builtin_expect(local->no_suspend > 0, 0))
+        return -EDEADLK;
+    if (local->waiter == NULL)
+        return 0;
+    /* Inside a fiber that is not inside a poll: the turn is the fiber's. */
+    turn = local->turn;
+    if (__builtin_expect(turn->budget <= 0, 0) ||
+        __builtin_expect(pirn__task_is_cancelled(turn->task), 0))
+        return 1;
+    turn->budget--;
+    return 0;
+}
 
 /* The same where pirn__fast_path(local) has just found nothing against it. */
 static inline int pirn__await_here(struct pirn__local *local,

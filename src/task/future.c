@@ -73,7 +73,7 @@ void pirn__turn_defer(pirn_cx *cx)
 
     /* The flag alone runs the task again; a waker that is not the task's own
      * may have to tell a combinator which child to poll. */
-    turn->deferred = true;
+    turn->deferred = PIRN__DEFER_TO_EVENTS;
     if (turn->task == NULL || !pirn__waker_is_of(cx->waker, turn->task))
         pirn_waker_wake_by_ref(cx->waker);
 }
@@ -89,6 +89,7 @@ bool pirn_coop_spend(pirn_cx *cx)
         return true;
     }
     pirn__turn_defer(cx);
+    turn->deferred = PIRN__DEFER_TO_OTHERS;
     return false;
 }
 

@@ -32,6 +32,14 @@ enum {
     PIRN__COOP_UNLIMITED = INT32_MAX,
 };
 
+/* Whether a task that is PENDING is run again all the same, and when. */
+enum pirn__defer {
+    PIRN__DEFER_NOT,
+    PIRN__DEFER_TO_EVENTS, /* after the others and the driver */
+    PIRN__DEFER_TO_OTHERS, /* its budget is used up: after the others, and after
+                              the driver every few times */
+};
+
 /* The runtime's side of one poll; cx->turn_ points to it. */
 struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
@@ -45,7 +53,7 @@ struct pirn__turn {
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
     uint32_t loan;                /* references left to hand out; see state.h */
-    bool deferred;                /* run again only after the driver */
+    uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */
     char message[128];            /* of the failure */
 };
@@ -56,7 +64,6 @@ struct pirn__waiter_ops {
     int (*await)(struct pirn__local *local, pirn_future *future,
                  pirn_deadline deadline);
     int (*yield)(struct pirn__local *local);
-    int (*fast_path)(struct pirn__local *local); /* see pirn__fast_path() */
 };
 
 struct pirn__local {
@@ -243,19 +250,6 @@ static inline bool pirn__coop_spend(pirn_cx *cx)
         return pirn__coop_spend_last(cx);
     turn->budget--;
     return true;
-}
-
-/* Try to take one coop unit for a fast path that skips the future: 0; a
- * negative code when the call must not go on (-ECANCELED, -EDEADLK); 1 when
- * the fast path may not be used and the future must be built.  `local` is this
- * thread's; NULL is -ENOMEM. */
-static inline int pirn__fast_path(struct pirn__local *local)
-{
-    if (local == NULL)
-        return -ENOMEM;
-    if (local->no_suspend > 0)
-        return -EDEADLK;
-    return local->waiter == NULL ? 0 : local->waiter->fast_path(local);
 }
 
 #endif /* PIRN_TASK_LOCAL_H */
