@@ -88,11 +88,22 @@ static void resume(struct pirn__fiber *fiber, struct pirn__local *local)
     local->no_suspend = no_suspend;
 }
 
-static void start(struct pirn__fiber *fiber, bool fp_controls)
+/* False if there is no stack now. */
+static bool start(struct pirn__fiber *fiber, bool fp_controls)
 {
+    if (pirn__stack_redeem(fiber->pool, &fiber->stack) < 0)
+        return false;
     pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
                        fiber_entry, fiber, fp_controls);
     fiber->state = PIRN__FIBER_RUNNING;
+    return true;
+}
+
+/* It has been promised its run: it tries again when others may have ended. */
+PIRN__COLD static enum pirn_poll wait_for_stack(pirn_cx *cx)
+{
+    pirn__turn_defer(cx);
+    return PIRN_PENDING;
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
@@ -102,8 +113,9 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
-    if (fiber->state == PIRN__FIBER_NEW)
-        start(fiber, fiber->context.fp_controls);
+    if (fiber->state == PIRN__FIBER_NEW &&
+        !start(fiber, fiber->context.fp_controls))
+        return wait_for_stack(cx);
     fiber->cx = cx;
     resume(fiber, pirn__local());
     return fiber->state == PIRN__FIBER_SUSPENDED ? PIRN_PENDING
@@ -163,7 +175,7 @@ static const struct pirn__task_ops fiber_task_ops = {
     .prefetch = fiber_prefetch,
 };
 
-/* With the checks made: take a stack and spawn. */
+/* With the checks made: have a stack promised, and spawn. */
 static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
                        const pirn_spawn_options *options, const char *site,
                        pirn_task **out)
@@ -172,7 +184,7 @@ static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
     int rc = pirn__stacks_pool(pirn__runtime_of(home), size, &fiber->pool);
 
     if (rc == 0)
-        rc = pirn__stack_take(fiber->pool, &fiber->stack);
+        rc = pirn__stack_promise(fiber->pool, &fiber->stack);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,

@@ -16,13 +16,20 @@
  *     fresh --guard--> in use --give--> warm --ring full, trim--> cold
  *                        ^---take--------'----------take-----------'
  *
+ * A stack may be promised before it is taken: only the number of promises is
+ * kept, and who takes gets the hottest of all.  So of a thousand tasks that start
+ * and end one after the other each finds the stack of the one before.  Where
+ * guards count against the limit of mappings, a promise is a stack that is taken
+ * at once: only then is it sure to be had.
+ *
  * Invariants, all under pool->lock
  *   - `busy` has a bit for each stack that is in use, warm, or between two
  *     states; the others are cold or fresh.
  *   - A slab without busy stacks is in `empty`, one without others in `full`,
  *     the rest in `open`.
- *   - More than one empty slab is not kept, but for the moment in which a
- *     thread that made one has not used it yet.
+ *   - `free_count` is how many are warm, cold or fresh, and never less than
+ *     `promised`.
+ *   - More than a few empty slabs are not kept, but for those that are promised.
  *
  * No system call is made under the lock: whoever needs one takes the stack out
  * of everybody's sight by its busy bit first.
@@ -58,6 +65,9 @@ enum {
 #define STACK_BYTES_MAX ((size_t)1 << 30)
 #define SLAB_BYTES_MAX ((size_t)256 << 20)
 
+/* Empty slabs are addresses, and what guards are in them already. */
+#define EMPTY_BYTES_MAX ((size_t)1 << 30)
+
 /* Warm stacks are memory that nobody uses, at most this much even if all of it
  * was touched; usually it is a page or two of each. */
 #define WARM_BYTES_MAX ((size_t)256 << 20)
@@ -89,6 +99,7 @@ struct pirn__stack_pool {
     size_t protected_limit; /* for the whole process */
     uint32_t slab_stacks;
     uint32_t warm_limit; /* 0: the cache is off */
+    size_t empty_limit;  /* slabs kept that nobody uses */
     enum pirn__guard_kind guard;
 
     pirn_lock lock; /* guards what follows */
@@ -98,6 +109,9 @@ struct pirn__stack_pool {
     size_t empty_count;
     size_t in_use;
     size_t quarantined;
+    size_t free_count;
+    size_t promised;
+    bool refused; /* guard regions, once: promise nothing any more */
     pirn_link open;
     pirn_link full;
     pirn_link empty;
@@ -181,6 +195,7 @@ static void add_slab_locked(struct pirn__stack_pool *pool,
     pirn__list_push_tail(home_of(pool, slab), &slab->link);
     pool->slab_count++;
     pool->empty_count++;
+    pool->free_count += pool->slab_stacks;
 }
 
 static int make_slab(struct pirn__stack_pool *pool)
@@ -224,14 +239,16 @@ static void drop_slab(struct pirn__stack_pool *pool,
     pirn__unlock(&pool->lock);
 }
 
-/* Unlink an empty slab beyond `keep` of them, or NULL. */
+/* Unlink an empty slab beyond `keep` of them that no promise needs, or NULL. */
 static struct pirn__stack_slab *
 pop_surplus_locked(struct pirn__stack_pool *pool, size_t keep)
 {
-    if (pool->empty_count <= keep)
+    if (pool->empty_count <= keep ||
+        pool->free_count - pool->promised < pool->slab_stacks)
         return NULL;
     pool->empty_count--;
     pool->slab_count--;
+    pool->free_count -= pool->slab_stacks;
     return slab_of_link(pirn__list_pop_head(&pool->empty));
 }
 
@@ -242,7 +259,8 @@ static struct pirn__stack_slab *release_locked(struct pirn__stack_pool *pool,
 {
     set_busy_locked(pool, place.slab,
                     place.slab->busy & ~bit_of(place.index));
-    return pop_surplus_locked(pool, 1);
+    pool->free_count++;
+    return pop_surplus_locked(pool, pool->empty_limit);
 }
 
 /* Claim the first of `candidates` from where the last search ended, so that
@@ -258,6 +276,7 @@ static struct place claim_locked(struct pirn__stack_pool *pool,
     set_busy_locked(pool, slab, slab->busy | bit_of(index));
     slab->next = (index + 1) % STACKS_PER_SLAB;
     pool->in_use++;
+    pool->free_count--;
     return (struct place){ slab, index };
 }
 
@@ -308,9 +327,9 @@ static bool claim_guarded_locked(struct pirn__stack_pool *pool,
 }
 
 /* No guard can be made for *place: give it back and look for a stack that has
- * one from earlier. */
+ * one from earlier; without one `promised` of them are promised again. */
 static bool trade_for_guarded(struct pirn__stack_pool *pool,
-                              struct place *place)
+                              struct place *place, size_t promised)
 {
     struct pirn__stack_slab *surplus;
     bool found;
@@ -318,40 +337,46 @@ static bool trade_for_guarded(struct pirn__stack_pool *pool,
     pirn__lock(&pool->lock);
     place->slab->guarded &= ~bit_of(place->index);
     pool->in_use--;
+    pool->free_count++;
     set_busy_locked(pool, place->slab,
                     place->slab->busy & ~bit_of(place->index));
     found = claim_guarded_locked(pool, &pool->open, place) ||
             claim_guarded_locked(pool, &pool->empty, place);
+    if (!found)
+        pool->promised += promised;
+    pool->refused = true;
     /* Only now: a surplus slab may hold the guards that we looked for. */
-    surplus = pop_surplus_locked(pool, 1);
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
     drop_slab(pool, surplus);
     return found;
 }
 
-static int guard_claimed(struct pirn__stack_pool *pool, struct place *place)
+/* See trade_for_guarded() for `promised`. */
+static int guard_claimed(struct pirn__stack_pool *pool, struct place *place,
+                         size_t promised)
 {
     int rc = pirn__guard_install(pool->guard, pool->protected_limit,
                                  guard_of(pool, *place), pool->guard_size);
 
     if (rc < 0)
-        return trade_for_guarded(pool, place) ? 0 : rc;
+        return trade_for_guarded(pool, place, promised) ? 0 : rc;
     if (rc == PIRN__GUARD_PROTECT) {
         pirn__lock(&pool->lock);
         place->slab->protected_count++;
+        pool->refused = true;
         pirn__unlock(&pool->lock);
     }
     return 0;
 }
 
-static int take_cold(struct pirn__stack_pool *pool, struct place *out)
+/* Lock the pool with a free stack that is not promised. */
+static int lock_with_free(struct pirn__stack_pool *pool)
 {
-    bool guarded = false;
-
     pirn__lock(&pool->lock);
     /* Ends: each round adds a slab, and others can take all of its stacks
      * before us only by getting what they want. */
-    while (!claim_any_locked(pool, out, &guarded)) {
+    while (pool->free_count == pool->promised) {
         int rc;
 
         pirn__unlock(&pool->lock);
@@ -360,24 +385,34 @@ static int take_cold(struct pirn__stack_pool *pool, struct place *out)
             return rc;
         pirn__lock(&pool->lock);
     }
-    pirn__unlock(&pool->lock);
-    return guarded ? 0 : guard_claimed(pool, out);
+    return 0;
 }
 
-static bool take_warm(struct pirn__stack_pool *pool, struct place *out)
+static bool pop_hottest_locked(struct pirn__stack_pool *pool, struct place *out)
 {
-    bool found;
+    if (pool->warm_count == 0)
+        return false;
+    pool->warm_count--;
+    pool->free_count--;
+    pool->in_use++;
+    *out = pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY];
+    return true;
+}
 
-    pirn__lock(&pool->lock);
-    found = pool->warm_count > 0;
-    if (found) {
-        pool->warm_count--;
-        pool->in_use++;
-        *out = pool->warm[(pool->warm_first + pool->warm_count) %
-                          WARM_CAPACITY];
+/* Take the best there is, which is one at least, and unlock.  See
+ * trade_for_guarded() for `promised`. */
+static int take_and_unlock(struct pirn__stack_pool *pool, struct place *out,
+                           size_t promised)
+{
+    bool guarded = true;
+
+    if (!pop_hottest_locked(pool, out)) {
+        bool claimed = claim_any_locked(pool, out, &guarded);
+
+        PIRN_REQUIRE(claimed, "free stacks are counted");
     }
     pirn__unlock(&pool->lock);
-    return found;
+    return guarded ? 0 : guard_claimed(pool, out, promised);
 }
 
 static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
@@ -386,6 +421,7 @@ static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
 
     pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
     pool->warm_count--;
+    pool->free_count--;
     return place;
 }
 
@@ -403,6 +439,7 @@ static bool push_warm_locked(struct pirn__stack_pool *pool,
         *place = pop_coldest_locked(pool);
     pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;
     pool->warm_count++;
+    pool->free_count++;
     return crowded;
 }
 
@@ -463,6 +500,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
                         : fitting == 0            ? 1
                                                   : (uint32_t)fitting;
     pool->slab_bytes = pool->slab_stacks * stride;
+    pool->empty_limit =
+        pool->slab_bytes < EMPTY_BYTES_MAX ? EMPTY_BYTES_MAX / pool->slab_bytes
+                                           : 1;
     pirn__lock_init(&pool->lock);
     pirn__list_init(&pool->open);
     pirn__list_init(&pool->full);
@@ -510,23 +550,73 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool)
     return all;
 }
 
-int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
+static void describe_stack(const struct pirn__stack_pool *pool,
+                           struct place place, struct pirn__stack *out)
 {
-    struct place place;
-
-    *out = (struct pirn__stack){ .base = NULL };
-    if (!take_warm(pool, &place)) {
-        int rc = take_cold(pool, &place);
-
-        if (rc < 0)
-            return rc;
-    }
     out->slab = place.slab;
     out->index = place.index;
     out->base = guard_of(pool, place) + pool->guard_size;
     out->size = pool->usable - place.index % COLOUR_COUNT * COLOUR_BYTES;
     out->valgrind_id = pirn__checker_stack_begin(out->base, out->size);
+}
+
+int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
+{
+    struct place place;
+    int rc = lock_with_free(pool);
+
+    *out = (struct pirn__stack){ .base = NULL };
+    if (rc == 0)
+        rc = take_and_unlock(pool, &place, 0);
+    if (rc < 0)
+        return rc;
+    describe_stack(pool, place, out);
     return 0;
+}
+
+int pirn__stack_promise(struct pirn__stack_pool *pool, struct pirn__stack *out)
+{
+    int rc;
+
+    *out = (struct pirn__stack){ .base = NULL };
+    rc = lock_with_free(pool);
+    if (rc < 0)
+        return rc;
+    if (pool->guard == PIRN__GUARD_REGION && !pool->refused) {
+        pool->promised++;
+        pirn__unlock(&pool->lock);
+        return 0;
+    }
+    pirn__unlock(&pool->lock);
+    return pirn__stack_take(pool, out);
+}
+
+int pirn__stack_redeem(struct pirn__stack_pool *pool, struct pirn__stack *out)
+{
+    struct place place;
+    int rc;
+
+    if (out->base != NULL)
+        return 0;
+    pirn__lock(&pool->lock);
+    pool->promised--;
+    rc = take_and_unlock(pool, &place, 1);
+    if (rc < 0)
+        return rc;
+    describe_stack(pool, place, out);
+    return 0;
+}
+
+/* Nobody wants it any more. */
+static void give_promise(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_slab *surplus;
+
+    pirn__lock(&pool->lock);
+    pool->promised--;
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
 }
 
 /* Overwrite what was used of a stack that nobody stands on. */
@@ -540,8 +630,13 @@ static void paint(const struct pirn__stack *stack)
 void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
 {
     struct place place = { stack->slab, stack->index };
+    struct pirn__stack_slab *surplus;
     bool must_cool;
 
+    if (stack->base == NULL) {
+        give_promise(pool);
+        return;
+    }
     if (PIRN__IS_HOSTILE)
         paint(stack);
     pirn__checker_stack_end(stack->valgrind_id, stack->base, stack->size);
@@ -551,7 +646,9 @@ void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
                 bit_of(place.index));
     pool->in_use--;
     must_cool = push_warm_locked(pool, &place);
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
     if (must_cool)
         cool(pool, place);
 }
@@ -573,7 +670,7 @@ static bool cool_coldest(struct pirn__stack_pool *pool, size_t keep)
     struct place place = { NULL, 0 };
 
     pirn__lock(&pool->lock);
-    if (pool->warm_count > keep)
+    if (pool->warm_count > keep && pool->free_count > pool->promised)
         place = pop_coldest_locked(pool);
     pirn__unlock(&pool->lock);
     if (place.slab == NULL)
@@ -591,10 +688,16 @@ void pirn__stack_trim(struct pirn__stack_pool *pool, size_t keep)
         continue;
     if (keep > 0)
         return;
-    pirn__lock(&pool->lock);
-    slab = pop_surplus_locked(pool, 0);
-    pirn__unlock(&pool->lock);
-    drop_slab(pool, slab);
+    /* At most as many as are kept, or one that cannot be unmapped would come
+     * again and again. */
+    for (size_t i = 0; i <= pool->empty_limit; i++) {
+        pirn__lock(&pool->lock);
+        slab = pop_surplus_locked(pool, 0);
+        pirn__unlock(&pool->lock);
+        if (slab == NULL)
+            return;
+        drop_slab(pool, slab);
+    }
 }
 
 void pirn__stack_stats(struct pirn__stack_pool *pool,
@@ -602,9 +705,10 @@ void pirn__stack_stats(struct pirn__stack_pool *pool,
 {
     pirn__lock(&pool->lock);
     *out = (struct pirn__stack_stats){
-        .in_use = pool->in_use,
+        .in_use = pool->in_use + pool->promised,
         .quarantined = pool->quarantined,
-        .cached = pool->slab_count * pool->slab_stacks - pool->in_use,
+        .cached = pool->slab_count * pool->slab_stacks - pool->in_use -
+                  pool->promised,
         .mapped_bytes = pool->slab_count * pool->slab_bytes,
         .limit = pool->guard == PIRN__GUARD_REGION ? SIZE_MAX
                                                    : pool->protected_limit,
@@ -676,6 +780,10 @@ void pirn__stack_pool_validate(struct pirn__stack_pool *pool)
     PIRN_ASSERT(sum.quarantined == pool->quarantined);
     /* More than that are busy while another thread cools one. */
     PIRN_ASSERT(sum.in_use >= pool->in_use + pool->warm_count);
+    PIRN_ASSERT(pool->slab_count * pool->slab_stacks - sum.in_use +
+                    pool->warm_count ==
+                pool->free_count);
+    PIRN_ASSERT(pool->free_count >= pool->promised);
     PIRN_ASSERT(pool->warm_count <= pool->warm_limit);
     pirn__unlock(&pool->lock);
 }

@@ -27,9 +27,9 @@ struct pirn__stack {
 };
 
 struct pirn__stack_stats {
-    size_t in_use;      /* handed out, quarantined ones included */
+    size_t in_use;      /* handed out or promised, quarantined ones included */
     size_t quarantined; /* never to be used or unmapped again */
-    size_t cached;      /* free and still mapped */
+    size_t cached;      /* free, not promised, and still mapped */
     size_t mapped_bytes;
     size_t limit; /* how many can exist under the mapping limit; SIZE_MAX: no
                      limit from guards */
@@ -52,6 +52,13 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool);
  * zero.  What an earlier user left on a stack is still there. */
 int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out);
 void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack);
+
+/* The same in two steps, for who needs it later: what has been promised, all zero
+ * perhaps, is given back as a stack is, or redeemed, after which it is one.
+ * Redeeming fails only if the kernel, which has no memory for a guard or a
+ * mapping, has broken the promise: then it still stands. */
+int pirn__stack_promise(struct pirn__stack_pool *pool, struct pirn__stack *out);
+int pirn__stack_redeem(struct pirn__stack_pool *pool, struct pirn__stack *out);
 
 /* Never reuse nor unmap this one. */
 void pirn__stack_quarantine(struct pirn__stack_pool *pool,
