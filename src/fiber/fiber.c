@@ -34,14 +34,22 @@ struct pirn__fiber *pirn__fiber_current(void)
     return local == NULL ? NULL : local->fiber;
 }
 
+/* Leave the stack for ever; the poll returns PIRN_READY. */
+PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
+                                         enum pirn__fiber_state state)
+{
+    pirn__fiber_leave(fiber, state);
+    pirn__context_exit_with(&fiber->context, &fiber->local->host, PIRN_READY);
+    __builtin_unreachable();
+}
+
 /* The bottom of every fiber's stack. */
 static void fiber_entry(void *arg)
 {
     struct pirn__fiber *fiber = arg;
 
     fiber->outcome = fiber->fn(fiber->arg);
-    fiber->state = PIRN__FIBER_DONE;
-    pirn__context_exit(&fiber->context, fiber->host);
+    leave_for_ever(fiber, PIRN__FIBER_DONE);
 }
 
 /* Never to be touched again: the extra reference keeps the cell. */
@@ -56,36 +64,32 @@ static void quarantine(struct pirn__fiber *fiber)
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
-static enum pirn_poll finish(struct pirn__fiber *fiber)
+/* Nobody stands on the stack any more. */
+static void finish(struct pirn__fiber *fiber)
 {
     pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
     if (fiber->state == PIRN__FIBER_PANICKED) {
         quarantine(fiber);
-        return PIRN_READY;
+        return;
     }
     pirn__context_dispose(&fiber->context);
     pirn__stack_give(fiber->pool, &fiber->stack);
-    return PIRN_READY;
 }
 
-/* Run it on its own stack until it waits or ends. */
-static void resume(struct pirn__fiber *fiber, struct pirn__local *local)
+/* Run it on its own stack until it waits or ends.  Which of the two it says itself
+ * when it leaves, to who called the poll: here it does not come back, for that
+ * would be one more `ret` to mispredict. */
+static inline enum pirn_poll resume(struct pirn__fiber *fiber,
+                                    struct pirn__local *local)
 {
-    const struct pirn__waiter_ops *waiter = local->waiter;
-    void *outer = local->fiber;
-    uint32_t no_suspend = local->no_suspend;
-    struct pirn__context host;
-
-    pirn__context_of_thread(&host);
-    fiber->host = &host;
+    PIRN_ASSERT(local->fiber == NULL);
     fiber->local = local;
+    fiber->no_suspend = local->no_suspend;
+    fiber->state = PIRN__FIBER_RUNNING;
     local->waiter = &pirn__fiber_waiter_ops;
     local->fiber = fiber;
     local->no_suspend = 0;
-    pirn__context_switch(&host, &fiber->context);
-    local->waiter = waiter;
-    local->fiber = outer;
-    local->no_suspend = no_suspend;
+    return (enum pirn_poll)pirn__context_pass(&local->host, &fiber->context, 0);
 }
 
 /* False if there is no stack now. */
@@ -95,7 +99,6 @@ static bool start(struct pirn__fiber *fiber, bool fp_controls)
         return false;
     pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
                        fiber_entry, fiber, fp_controls);
-    fiber->state = PIRN__FIBER_RUNNING;
     return true;
 }
 
@@ -117,9 +120,7 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
         !start(fiber, fiber->context.fp_controls))
         return wait_for_stack(cx);
     fiber->cx = cx;
-    resume(fiber, pirn__local());
-    return fiber->state == PIRN__FIBER_SUSPENDED ? PIRN_PENDING
-                                                 : finish(fiber);
+    return resume(fiber, pirn__local());
 }
 
 static void fiber_drop(pirn_future *self)
@@ -150,9 +151,13 @@ static void fiber_describe(const pirn_future *self, pirn_text *out)
         pirn_text_append(out, "yield");
 }
 
+/* Asked once, by the runtime, when the fiber has left its stack. */
 static int fiber_outcome(const pirn_future *self)
 {
-    return fiber_of(self)->outcome;
+    struct pirn__fiber *fiber = fiber_of(self);
+
+    finish(fiber);
+    return fiber->outcome;
 }
 
 static const pirn_future_ops fiber_future_ops = {
@@ -272,7 +277,5 @@ void pirn_panic(const char *format, ...)
     turn->failed = true;
     snprintf(turn->message, sizeof turn->message, "%s", message);
     fiber->outcome = PIRN_EPANIC;
-    fiber->state = PIRN__FIBER_PANICKED;
-    pirn__context_exit(&fiber->context, fiber->host);
-    __builtin_unreachable();
+    leave_for_ever(fiber, PIRN__FIBER_PANICKED);
 }

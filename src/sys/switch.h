@@ -49,6 +49,7 @@ struct pirn__context {
     const void *asan_bottom; /* bounds of the stack as ASan knows them */
     size_t asan_size;
     void *tsan_fiber;
+    struct pirn__context *previous; /* who continued it */
     pirn__context_fn *fn; /* what the announcing entry goes on to call */
     void *arg;
 #endif
@@ -74,10 +75,10 @@ void pirn__context_make(struct pirn__context *context, void *stack_base,
 /* Release what the sanitizers hold for a context that is not running. */
 void pirn__context_dispose(struct pirn__context *context);
 
-/* The bare switch, one file per processor.  Returns, on the stack of `to`, the
- * context that was left. */
-struct pirn__context *pirn__switch_raw(struct pirn__context *from,
-                                       struct pirn__context *to);
+/* The bare switch, one file per processor.  Returns `word` on the stack of
+ * `to`. */
+int pirn__switch_raw(struct pirn__context *from, struct pirn__context *to,
+                     int word);
 
 /* The floating-point half; only needed if one of the two has `fp_controls`. */
 void pirn__switch_fp(struct pirn__context *from, struct pirn__context *to);
@@ -85,7 +86,10 @@ void pirn__switch_fp(struct pirn__context *from, struct pirn__context *to);
 #if PIRN__WATCH_SWITCH
 
 void pirn__context_switch(struct pirn__context *from, struct pirn__context *to);
-void pirn__context_exit(struct pirn__context *from, struct pirn__context *to);
+int pirn__context_pass(struct pirn__context *from, struct pirn__context *to,
+                       int word);
+void pirn__context_exit_with(struct pirn__context *from,
+                             struct pirn__context *to, int word);
 
 #else
 
@@ -95,16 +99,35 @@ static inline void pirn__context_switch(struct pirn__context *from,
 {
     if (__builtin_expect(from->fp_controls | to->fp_controls, 0))
         pirn__switch_fp(from, to);
-    (void)pirn__switch_raw(from, to);
+    (void)pirn__switch_raw(from, to, 0);
+}
+
+/* The same, and hand a word over: what the switch that `to` once left by returns
+ * there, unless it has not started yet.  As the last act of a function it is a
+ * jump, and `to` continues after that function's call: each `ret` less is a
+ * misprediction less, for the processor expects the way back on the old stack. */
+static inline int pirn__context_pass(struct pirn__context *from,
+                                     struct pirn__context *to, int word)
+{
+    if (__builtin_expect(from->fp_controls | to->fp_controls, 0))
+        pirn__switch_fp(from, to);
+    return pirn__switch_raw(from, to, word);
 }
 
 /* The same, and `from` will never continue. */
-static inline void pirn__context_exit(struct pirn__context *from,
-                                      struct pirn__context *to)
+static inline void pirn__context_exit_with(struct pirn__context *from,
+                                           struct pirn__context *to, int word)
 {
-    pirn__context_switch(from, to);
+    (void)pirn__context_pass(from, to, word);
 }
 
 #endif
+
+/* The same, to who does not look at the word. */
+static inline void pirn__context_exit(struct pirn__context *from,
+                                      struct pirn__context *to)
+{
+    pirn__context_exit_with(from, to, 0);
+}
 
 #endif /* PIRN_SYS_SWITCH_H */

@@ -16,7 +16,7 @@
 
     .text
 
-/* struct pirn__context *pirn__switch_raw(from, to) */
+/* int pirn__switch_raw(from, to, word) */
     .globl  pirn__switch_raw
     .hidden pirn__switch_raw
     .type   pirn__switch_raw, @function
@@ -44,7 +44,7 @@ pirn__switch_raw:
     .cfi_rel_offset %r15, 0
     movq    %rsp, (%rdi)
     movq    (%rsi), %rsp
-    movq    %rdi, %rax
+    movl    %edx, %eax
     popq    %r15
     .cfi_adjust_cfa_offset -8
     .cfi_restore %r15
@@ -71,7 +71,7 @@ pirn__switch_raw:
     .size   pirn__switch_raw, . - pirn__switch_raw
 
 /* The outermost frame of every context: rbx is the function, r12 its argument,
- * rax the context that was left.  There is no return address, which is where
+ * There is no return address, which is where
  * backtraces end.  The nop lets an unwinder that looks up the byte before the
  * address of a context that has not started yet find this frame too. */
     .type   switch_start, @function
@@ -83,7 +83,6 @@ pirn__switch_raw:
 switch_start:
     endbr64
     movq    %r12, %rdi
-    movq    %rax, %rsi
     callq   *%rbx
     ud2
     .cfi_endproc

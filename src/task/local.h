@@ -17,6 +17,7 @@
 #include "base/atomic.h"
 #include "base/hint.h"
 #include "base/prng.h"
+#include "sys/switch.h"
 #include "sys/tls.h"
 
 struct pirn__home;
@@ -74,6 +75,7 @@ struct pirn__local {
      * may suspend.  A fiber starts with 0 and its own value is switched with
      * it. */
     uint32_t no_suspend;
+    struct pirn__context host; /* its own stack, while a fiber runs */
     bool watches_faults; /* this thread has a stack for fault reports */
     struct pirn__parker *parker; /* made at the first park of this thread */
     struct pirn__prng prng; /* seeded at its first use; 0 before */
