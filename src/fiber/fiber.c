@@ -82,7 +82,6 @@ static void finish(struct pirn__fiber *fiber)
 static inline enum pirn_poll resume(struct pirn__fiber *fiber,
                                     struct pirn__local *local)
 {
-    PIRN_ASSERT(local->fiber == NULL);
     fiber->local = local;
     fiber->no_suspend = local->no_suspend;
     fiber->state = PIRN__FIBER_RUNNING;

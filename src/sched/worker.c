@@ -24,7 +24,7 @@
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
-#include "task/task.h"
+#include "task/run_hot.h"
 
 /* The wake that was claimed. */
 static void send_wake(struct pirn__pool *pool)
@@ -102,13 +102,13 @@ static void put_back(struct pirn__worker *worker, struct pirn__task *task)
     share_batch(worker);
 }
 
-static enum pirn__wake poll_task(struct pirn__worker *worker,
-                                 struct pirn__task *task)
+__attribute__((always_inline)) static inline enum pirn__wake
+poll_task(struct pirn__worker *worker, struct pirn__task *task)
 {
     if (worker->histograms != NULL)
         return pirn__histograms_run(worker->histograms, task, &worker->turn,
                                     &worker->cache);
-    return pirn__task_run(task, &worker->turn, &worker->cache);
+    return pirn__task_run_here(task, &worker->turn, &worker->cache);
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -134,8 +134,9 @@ static void leave_alone(struct pirn__pool *pool, struct pirn__task *task,
 
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
-static bool run_task(struct pirn__worker *worker, struct pirn__task *task,
-                     const struct pirn__local *local)
+__attribute__((always_inline)) static inline bool
+run_task(struct pirn__worker *worker, struct pirn__task *task,
+         const struct pirn__local *local)
 {
     struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* src/task/run_hot.h - pirn__task_run() for the loops of drivers and workers.
+ *
+ * In place, not for the call but for its way back: the poll of a fiber comes back
+ * from another stack, by a jump.  The processor keeps a list of where it was called
+ * from and takes a `ret` for the way back of the last call, which was then one on
+ * that other stack; each `ret` out of here is a misprediction, 8 ns on our
+ * machines.  Where there is none the loop goes on.
+ */
+#ifndef PIRN_TASK_RUN_HOT_H
+#define PIRN_TASK_RUN_HOT_H
+
+#include "task/task.h"
+
+/* task.c: the ends of a run.  Drop the future; settle one that said READY. */
+PIRN__COLD void pirn__task_drop(struct pirn__task *task,
+                                struct pirn__turn *turn, int outcome,
+                                struct pirn__slab_cache *cache);
+void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
+                    struct pirn__slab_cache *cache);
+
+__attribute__((always_inline)) static inline enum pirn__wake
+pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
+                    struct pirn__slab_cache *cache)
+{
+    pirn__state *state = pirn__task_state(task);
+    pirn_waker waker = pirn__task_waker_borrowed(task);
+    pirn_cx cx = {.waker = &waker, .turn_ = turn};
+    pirn_future *future = pirn__task_future(task);
+
+    turn->task = task;
+    turn->own_waker = &waker;
+    turn->failed = false;
+    turn->deferred = false;
+    turn->loan = PIRN__LOAN;
+    switch (pirn__state_start(state, turn->worker_index)) {
+    case PIRN__START_LEAVE:
+        turn->own_waker = NULL;
+        return PIRN__WAKE_NONE;
+    case PIRN__START_ABORT:
+        pirn__task_drop(task, turn, PIRN_EABORTED, cache);
+        return PIRN__WAKE_NONE;
+    case PIRN__START_CANCEL:
+        if (!task->ops->injects) {
+            pirn__task_drop(task, turn, -ECANCELED, cache);
+            return PIRN__WAKE_NONE;
+        }
+        break;
+    case PIRN__START_POLL:
+        break;
+    }
+    if (future->ops->poll(future, &cx) == PIRN_PENDING) {
+        cx.turn_->own_waker = NULL;
+        return pirn__state_end(state, cx.turn_->deferred, cx.turn_->loan);
+    }
+    /* The worker may have gone on without us, with its turn and its cache. */
+    pirn__task_end(task, cx.turn_, cx.turn_ == turn ? cache : NULL);
+    return PIRN__WAKE_NONE;
+}
+
+#endif /* PIRN_TASK_RUN_HOT_H */
