@@ -192,7 +192,12 @@ static void release_deferred(struct pirn__worker *worker)
     struct pirn__queue ready = {0};
     pirn_slink *link;
 
-    pirn__inbox_take(&worker->deferred, &ready);
+    if (!pirn__inbox_take(&worker->deferred, &ready))
+        return;
+    if (worker->pool->tasks->push_all != NULL) {
+        worker->pool->tasks->push_all(worker, &ready);
+        return;
+    }
     while ((link = pirn__queue_pop(&ready)) != NULL)
         (void)worker->pool->tasks->push(worker->pool, worker,
                                         pirn__task_of_link(link),
