@@ -64,16 +64,27 @@ static void quarantine(struct pirn__fiber *fiber)
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
+/* Its stack, or the promise of one, to who runs it. */
+static void give_stack(struct pirn__fiber *fiber)
+{
+    struct pirn__task *task = pirn__fiber_task(fiber);
+    struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
+
+    pirn__stack_give_back(fiber->pool,
+                          pirn__stacks_hand(fiber->pool, rt, pirn__local()),
+                          &fiber->stack);
+}
+
 /* Nobody stands on the stack any more. */
 static void finish(struct pirn__fiber *fiber)
 {
-    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
+    pirn__timer_drop(&fiber->timer);
     if (fiber->state == PIRN__FIBER_PANICKED) {
         quarantine(fiber);
         return;
     }
     pirn__context_dispose(&fiber->context);
-    pirn__stack_give(fiber->pool, &fiber->stack);
+    give_stack(fiber);
 }
 
 /* Run it on its own stack until it waits or ends.  Which of the two it says itself
@@ -92,9 +103,13 @@ static inline enum pirn_poll resume(struct pirn__fiber *fiber,
 }
 
 /* False if there is no stack now. */
-static bool start(struct pirn__fiber *fiber, bool fp_controls)
+static bool start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
+                  const struct pirn__local *local)
 {
-    if (pirn__stack_redeem(fiber->pool, &fiber->stack) < 0)
+    bool fp_controls = fiber->context.fp_controls;
+    struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
+
+    if (pirn__stack_redeem(fiber->pool, hand, &fiber->stack) < 0)
         return false;
     pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
                        fiber_entry, fiber, fp_controls);
@@ -112,14 +127,14 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 {
     struct pirn__fiber *fiber = fiber_of(self);
     struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
+    struct pirn__local *local = pirn__local();
 
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
-    if (fiber->state == PIRN__FIBER_NEW &&
-        !start(fiber, fiber->context.fp_controls))
+    if (fiber->state == PIRN__FIBER_NEW && !start(fiber, rt, local))
         return wait_for_stack(cx);
     fiber->cx = cx;
-    return resume(fiber, pirn__local());
+    return resume(fiber, local);
 }
 
 static void fiber_drop(pirn_future *self)
@@ -129,12 +144,12 @@ static void fiber_drop(pirn_future *self)
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
                 fiber->state == PIRN__FIBER_SUSPENDED);
     if (fiber->state == PIRN__FIBER_NEW) {
-        pirn__stack_give(fiber->pool, &fiber->stack);
+        give_stack(fiber);
         return;
     }
     if (fiber->awaiting != NULL)
         pirn_future_drop(fiber->awaiting);
-    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
+    pirn__timer_drop(&fiber->timer);
     quarantine(fiber);
 }
 
@@ -185,16 +200,20 @@ static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
                        pirn_task **out)
 {
     size_t size = options != NULL ? options->stack_size_bytes : 0;
-    int rc = pirn__stacks_pool(pirn__runtime_of(home), size, &fiber->pool);
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    struct pirn__stack_hand *hand;
+    int rc = pirn__stacks_pool(rt, size, &fiber->pool);
 
-    if (rc == 0)
-        rc = pirn__stack_promise(fiber->pool, &fiber->stack);
+    if (rc < 0)
+        return rc;
+    hand = pirn__stacks_hand(fiber->pool, rt, pirn__local());
+    rc = pirn__stack_promise(fiber->pool, hand, &fiber->stack);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
                      options, site, out);
     if (rc < 0)
-        pirn__stack_give(fiber->pool, &fiber->stack);
+        pirn__stack_give_back(fiber->pool, hand, &fiber->stack);
     return rc;
 }
 

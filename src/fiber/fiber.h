@@ -84,6 +84,12 @@ struct pirn_runtime;
 int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
                       struct pirn__stack_pool **out);
 
+/* What the thread whose record `local` is has at hand of it; NULL where it runs no
+ * worker of `rt`. */
+struct pirn__stack_hand *pirn__stacks_hand(struct pirn__stack_pool *pool,
+                                           const struct pirn_runtime *rt,
+                                           const struct pirn__local *local);
+
 /* overflow.c: report overruns while at least one runtime wants it; on this
  * thread. */
 void pirn__overflow_watch(void);

@@ -22,6 +22,10 @@
  * guards count against the limit of mappings, a promise is a stack that is taken
  * at once: only then is it sure to be had.
  *
+ * A worker has a stack at hand, the last that a task has left there, and promises
+ * that it has got in one go or that it did not need.  For the pool that stack is in
+ * use and these are promised.
+ *
  * Invariants, all under pool->lock
  *   - `busy` has a bit for each stack that is in use, warm, or between two
  *     states; the others are cold or fresh.
@@ -58,7 +62,9 @@ enum {
     WARM_CAPACITY = 1024,
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
-    PAGES_PER_LOOK = 64
+    PAGES_PER_LOOK = 64,
+    HAND_BATCH = 32, /* promises got, or given back, at once */
+    HAND_LIMIT = 2 * HAND_BATCH
 };
 
 #define STACK_BYTES_MIN ((size_t)16 << 10)
@@ -90,8 +96,17 @@ struct place {
     uint32_t index;
 };
 
+struct pirn__stack_hand {
+    struct place hot; /* `slab` NULL: none */
+    uint32_t promises;
+    PIRN_ATOMIC(uint32_t) spare; /* both together; who asks may read it */
+} PIRN_CACHE_ALIGNED;
+
 struct pirn__stack_pool {
     const pirn_alloc *alloc;
+    struct pirn__stack_hand *hands;
+    uint32_t hands_made;
+    uint32_t hand_count; /* of use: none where reuse is put off */
     size_t page_size;
     size_t guard_size;
     size_t usable; /* bytes per stack, the colour included */
@@ -468,8 +483,14 @@ static uint32_t warm_limit(size_t size_bytes)
     return fitting < WARM_CAPACITY ? (uint32_t)fitting : WARM_CAPACITY;
 }
 
+static size_t pool_size(uint32_t hands)
+{
+    return pirn__round_up(sizeof(struct pirn__stack_pool), PIRN__CACHE_LINE) +
+           hands * sizeof(struct pirn__stack_hand);
+}
+
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
-                         struct pirn__stack_pool **out)
+                         uint32_t hands, struct pirn__stack_pool **out)
 {
     size_t page_size = pirn__sys->page_size();
     struct pirn__stack_pool *pool;
@@ -478,11 +499,14 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     *out = NULL;
     if (size_bytes < STACK_BYTES_MIN || size_bytes > STACK_BYTES_MAX)
         return -EINVAL;
-    pool = alloc->take(alloc->ctx, sizeof *pool, _Alignof(max_align_t));
+    pool = alloc->take(alloc->ctx, pool_size(hands), PIRN__CACHE_LINE);
     if (pool == NULL)
         return -ENOMEM;
+    memset(pool, 0, pool_size(hands));
     *pool = (struct pirn__stack_pool){
         .alloc = alloc,
+        .hands = (void *)((char *)pool + pool_size(0)),
+        .hands_made = hands,
         .page_size = page_size,
         .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
         .usable = pirn__round_up(
@@ -494,6 +518,10 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
 #ifdef PIRN_DEBUG
     pool->warm_limit = 0; /* the high-water mark is then exact */
 #endif
+    /* A stack at hand is one that others cannot have; where there are few in all
+     * nobody keeps any. */
+    if (pool->warm_limit > 0 && pool->guard == PIRN__GUARD_REGION)
+        pool->hand_count = hands;
     stride = pool->guard_size + pool->usable;
     fitting = SLAB_BYTES_MAX / stride;
     pool->slab_stacks = fitting > STACKS_PER_SLAB ? STACKS_PER_SLAB
@@ -510,6 +538,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     *out = pool;
     return 0;
 }
+
+static void empty_hand(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand);
 
 static void abandon_slab(struct pirn__stack_slab *slab)
 {
@@ -541,12 +572,14 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool)
 
     if (pool == NULL)
         return true;
+    for (uint32_t i = 0; i < pool->hand_count; i++)
+        empty_hand(pool, &pool->hands[i]);
     pirn__stack_trim(pool, 0);
     all = free_slabs(pool, &pool->open);
     all &= free_slabs(pool, &pool->full);
     all &= free_slabs(pool, &pool->empty);
-    pool->alloc->give(pool->alloc->ctx, pool, sizeof *pool,
-                      _Alignof(max_align_t));
+    pool->alloc->give(pool->alloc->ctx, pool, pool_size(pool->hands_made),
+                      PIRN__CACHE_LINE);
     return all;
 }
 
@@ -574,30 +607,97 @@ int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
     return 0;
 }
 
-int pirn__stack_promise(struct pirn__stack_pool *pool, struct pirn__stack *out)
+struct pirn__stack_hand *pirn__stack_hand(struct pirn__stack_pool *pool,
+                                          uint32_t index)
 {
-    int rc;
-
-    *out = (struct pirn__stack){ .base = NULL };
-    rc = lock_with_free(pool);
-    if (rc < 0)
-        return rc;
-    if (pool->guard == PIRN__GUARD_REGION && !pool->refused) {
-        pool->promised++;
-        pirn__unlock(&pool->lock);
-        return 0;
-    }
-    pirn__unlock(&pool->lock);
-    return pirn__stack_take(pool, out);
+    return index < pool->hand_count ? &pool->hands[index] : NULL;
 }
 
-int pirn__stack_redeem(struct pirn__stack_pool *pool, struct pirn__stack *out)
+/* What is spare has changed. */
+static void tell_spare(struct pirn__stack_hand *hand)
+{
+    /* relaxed: a statistic. */
+    pirn__store(&hand->spare, hand->promises + (hand->hot.slab != NULL),
+                relaxed);
+}
+
+/* `count` promises that nobody wants any more. */
+static void give_promises(struct pirn__stack_pool *pool, uint32_t count)
+{
+    struct pirn__stack_slab *surplus;
+
+    pirn__lock(&pool->lock);
+    pool->promised -= count;
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
+}
+
+/* One more promise at hand. */
+static void keep_promise(struct pirn__stack_pool *pool,
+                         struct pirn__stack_hand *hand)
+{
+    hand->promises++;
+    if (hand->promises == HAND_LIMIT) {
+        hand->promises -= HAND_BATCH;
+        tell_spare(hand);
+        give_promises(pool, HAND_BATCH);
+        return;
+    }
+    tell_spare(hand);
+}
+
+/* With the lock, and one that is free: one, and some for later. */
+static void promise_locked(struct pirn__stack_pool *pool,
+                           struct pirn__stack_hand *hand)
+{
+    size_t unpromised = pool->free_count - pool->promised;
+    uint32_t count = 1;
+
+    if (hand != NULL)
+        count = unpromised < HAND_BATCH ? (uint32_t)unpromised : HAND_BATCH;
+    pool->promised += count;
+    if (hand != NULL)
+        hand->promises = count - 1;
+}
+
+static int promise_from_pool(struct pirn__stack_pool *pool,
+                             struct pirn__stack_hand *hand,
+                             struct pirn__stack *out)
+{
+    bool takes_now;
+    int rc = lock_with_free(pool);
+
+    if (rc < 0)
+        return rc;
+    takes_now = pool->guard != PIRN__GUARD_REGION || pool->refused;
+    if (!takes_now)
+        promise_locked(pool, hand);
+    pirn__unlock(&pool->lock);
+    if (takes_now)
+        return pirn__stack_take(pool, out);
+    if (hand != NULL)
+        tell_spare(hand);
+    return 0;
+}
+
+int pirn__stack_promise(struct pirn__stack_pool *pool,
+                        struct pirn__stack_hand *hand, struct pirn__stack *out)
+{
+    *out = (struct pirn__stack){ .base = NULL };
+    if (hand == NULL || hand->promises == 0)
+        return promise_from_pool(pool, hand, out);
+    hand->promises--;
+    tell_spare(hand);
+    return 0;
+}
+
+static int redeem_from_pool(struct pirn__stack_pool *pool,
+                            struct pirn__stack *out)
 {
     struct place place;
     int rc;
 
-    if (out->base != NULL)
-        return 0;
     pirn__lock(&pool->lock);
     pool->promised--;
     rc = take_and_unlock(pool, &place, 1);
@@ -607,16 +707,17 @@ int pirn__stack_redeem(struct pirn__stack_pool *pool, struct pirn__stack *out)
     return 0;
 }
 
-/* Nobody wants it any more. */
-static void give_promise(struct pirn__stack_pool *pool)
+int pirn__stack_redeem(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand, struct pirn__stack *out)
 {
-    struct pirn__stack_slab *surplus;
-
-    pirn__lock(&pool->lock);
-    pool->promised--;
-    surplus = pop_surplus_locked(pool, pool->empty_limit);
-    pirn__unlock(&pool->lock);
-    drop_slab(pool, surplus);
+    if (out->base != NULL)
+        return 0;
+    if (hand == NULL || hand->hot.slab == NULL)
+        return redeem_from_pool(pool, out);
+    describe_stack(pool, hand->hot, out);
+    hand->hot.slab = NULL;
+    keep_promise(pool, hand);
+    return 0;
 }
 
 /* Overwrite what was used of a stack that nobody stands on. */
@@ -627,20 +728,23 @@ static void paint(const struct pirn__stack *stack)
     memset((char *)stack->base + stack->size - used, PIRN__HIDDEN_BYTE, used);
 }
 
-void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
+/* The stack, which nobody stands on any more, as a place. */
+static struct place end_use(struct pirn__stack *stack)
 {
     struct place place = { stack->slab, stack->index };
-    struct pirn__stack_slab *surplus;
-    bool must_cool;
 
-    if (stack->base == NULL) {
-        give_promise(pool);
-        return;
-    }
     if (PIRN__IS_HOSTILE)
         paint(stack);
     pirn__checker_stack_end(stack->valgrind_id, stack->base, stack->size);
     *stack = (struct pirn__stack){ .base = NULL };
+    return place;
+}
+
+static void give_place(struct pirn__stack_pool *pool, struct place place)
+{
+    struct pirn__stack_slab *surplus;
+    bool must_cool;
+
     pirn__lock(&pool->lock);
     PIRN_ASSERT(place.slab->busy & ~place.slab->quarantined &
                 bit_of(place.index));
@@ -651,6 +755,35 @@ void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
     drop_slab(pool, surplus);
     if (must_cool)
         cool(pool, place);
+}
+
+void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
+{
+    give_place(pool, end_use(stack));
+}
+
+void pirn__stack_give_back(struct pirn__stack_pool *pool,
+                           struct pirn__stack_hand *hand,
+                           struct pirn__stack *stack)
+{
+    if (stack->base != NULL && (hand == NULL || hand->hot.slab != NULL)) {
+        pirn__stack_give(pool, stack);
+    } else if (stack->base != NULL) {
+        hand->hot = end_use(stack);
+        tell_spare(hand);
+    } else if (hand != NULL) {
+        keep_promise(pool, hand);
+    } else {
+        give_promises(pool, 1);
+    }
+}
+
+static void empty_hand(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand)
+{
+    if (hand->hot.slab != NULL)
+        give_place(pool, hand->hot);
+    give_promises(pool, hand->promises);
 }
 
 void pirn__stack_quarantine(struct pirn__stack_pool *pool,
@@ -700,15 +833,32 @@ void pirn__stack_trim(struct pirn__stack_pool *pool, size_t keep)
     }
 }
 
+/* What is at hand; with workers that run a glance, stale at once. */
+static size_t spare_of(const struct pirn__stack_pool *pool)
+{
+    size_t spare = 0;
+
+    for (uint32_t i = 0; i < pool->hand_count; i++) {
+        /* relaxed: a statistic. */
+        spare += pirn__load(&pool->hands[i].spare, relaxed);
+    }
+    return spare;
+}
+
 void pirn__stack_stats(struct pirn__stack_pool *pool,
                        struct pirn__stack_stats *out)
 {
+    size_t spare = spare_of(pool);
+    size_t in_use;
+
     pirn__lock(&pool->lock);
+    in_use = pool->in_use + pool->promised;
+    /* Workers that run may have given back meanwhile. */
+    in_use = in_use > spare ? in_use - spare : 0;
     *out = (struct pirn__stack_stats){
-        .in_use = pool->in_use + pool->promised,
+        .in_use = in_use,
         .quarantined = pool->quarantined,
-        .cached = pool->slab_count * pool->slab_stacks - pool->in_use -
-                  pool->promised,
+        .cached = pool->slab_count * pool->slab_stacks - in_use,
         .mapped_bytes = pool->slab_count * pool->slab_bytes,
         .limit = pool->guard == PIRN__GUARD_REGION ? SIZE_MAX
                                                    : pool->protected_limit,

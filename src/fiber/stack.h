@@ -18,6 +18,10 @@
 
 struct pirn__stack_slab;
 
+/* What one worker has at hand of a pool, without its lock: one stack and some
+ * promises. */
+struct pirn__stack_hand;
+
 struct pirn__stack {
     void *base;  /* lowest usable byte, above the guard */
     size_t size; /* usable bytes, the colour already taken off the top */
@@ -39,9 +43,15 @@ struct pirn__stack_stats {
 struct pirn__stack_pool; /* any thread may use it */
 
 /* A pool of stacks with at least `size_bytes` usable each (rounded up to pages;
- * at least 16 KiB and at most 1 GiB, else -EINVAL).  -ENOMEM without memory. */
+ * at least 16 KiB and at most 1 GiB, else -EINVAL), for so many workers.
+ * -ENOMEM without memory. */
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
-                         struct pirn__stack_pool **out);
+                         uint32_t hands, struct pirn__stack_pool **out);
+
+/* The hand of a worker; NULL, which is one that is always empty, where there is
+ * none, or memory is watched.  It belongs to whoever runs that worker. */
+struct pirn__stack_hand *pirn__stack_hand(struct pirn__stack_pool *pool,
+                                          uint32_t index);
 
 /* Unmap everything that is not in use; slabs with quarantined stacks stay, and
  * those that the kernel refuses to unmap.  True if no memory of the allocator's
@@ -57,8 +67,13 @@ void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack);
  * perhaps, is given back as a stack is, or redeemed, after which it is one.
  * Redeeming fails only if the kernel, which has no memory for a guard or a
  * mapping, has broken the promise: then it still stands. */
-int pirn__stack_promise(struct pirn__stack_pool *pool, struct pirn__stack *out);
-int pirn__stack_redeem(struct pirn__stack_pool *pool, struct pirn__stack *out);
+int pirn__stack_promise(struct pirn__stack_pool *pool,
+                        struct pirn__stack_hand *hand, struct pirn__stack *out);
+int pirn__stack_redeem(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand, struct pirn__stack *out);
+void pirn__stack_give_back(struct pirn__stack_pool *pool,
+                           struct pirn__stack_hand *hand,
+                           struct pirn__stack *stack);
 
 /* Never reuse nor unmap this one. */
 void pirn__stack_quarantine(struct pirn__stack_pool *pool,

@@ -23,6 +23,7 @@ enum {
     /* Of these a pool keeps 256 MiB warm; see stack.c. */
     BIG_STACK_SIZE = 4 * 1024 * 1024,
     WARM_BOUND = 64,
+    HANDS = 2,
 };
 
 /* An allocator that counts and can fail. */
@@ -157,7 +158,7 @@ static struct pirn__stack_pool *new_pool(size_t size)
 {
     struct pirn__stack_pool *pool;
 
-    EXPECT_EQ(0, pirn__stack_pool_new(&counted, size, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&counted, size, HANDS, &pool));
     return pool;
 }
 
@@ -222,7 +223,7 @@ TEST(stack_pool_bad_sizes_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pirn__stack_pool *pool = (void *)&bad;
 
-        EXPECT_EQ(-EINVAL, pirn__stack_pool_new(&counted, bad[i], &pool));
+        EXPECT_EQ(-EINVAL, pirn__stack_pool_new(&counted, bad[i], HANDS, &pool));
         EXPECT_PTR_EQ(NULL, pool);
     }
     EXPECT_EQ(0, bytes_out);
@@ -505,10 +506,10 @@ TEST(stack_every_failing_allocation_leaks_nothing)
     struct pirn__stack stack;
 
     takes_left = 0;
-    EXPECT_EQ(-ENOMEM, pirn__stack_pool_new(&counted, STACK_SIZE, &pool));
+    EXPECT_EQ(-ENOMEM, pirn__stack_pool_new(&counted, STACK_SIZE, HANDS, &pool));
     EXPECT_PTR_EQ(NULL, pool);
     takes_left = 1;
-    EXPECT_EQ(0, pirn__stack_pool_new(&counted, STACK_SIZE, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&counted, STACK_SIZE, HANDS, &pool));
     EXPECT_EQ(-ENOMEM, pirn__stack_take(pool, &stack));
     EXPECT_PTR_EQ(NULL, stack.base);
     takes_left = -1;
@@ -806,7 +807,7 @@ TEST(stack_pool_serves_threads)
     pthread_t threads[3];
 
     /* The counting allocator is not for threads. */
-    EXPECT_EQ(0, pirn__stack_pool_new(&pirn__alloc_malloc, STACK_SIZE, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&pirn__alloc_malloc, STACK_SIZE, HANDS, &pool));
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(0, pthread_create(&threads[i], NULL, take_and_give, pool));
     for (int i = 0; i < 3; i++)
