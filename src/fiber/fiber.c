@@ -39,7 +39,7 @@ PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
                                          enum pirn__fiber_state state)
 {
     pirn__fiber_leave(fiber, state);
-    pirn__context_exit_with(&fiber->context, &fiber->local->host, PIRN_READY);
+    pirn__host_exit(&fiber->context, &fiber->local->host, PIRN_READY);
     __builtin_unreachable();
 }
 
@@ -87,19 +87,22 @@ static void finish(struct pirn__fiber *fiber)
     give_stack(fiber);
 }
 
-/* Run it on its own stack until it waits or ends.  Which of the two it says itself
- * when it leaves, to who called the poll: here it does not come back, for that
- * would be one more `ret` to mispredict. */
+/* Have it run on its own stack until it waits or ends: which of the two it says
+ * itself when it leaves, to who called the poll. */
 static inline enum pirn_poll resume(struct pirn__fiber *fiber,
                                     struct pirn__local *local)
 {
+    struct pirn__turn *turn = fiber->cx->turn_;
+
+    turn->host = &local->host;
+    turn->context = &fiber->context;
     fiber->local = local;
     fiber->no_suspend = local->no_suspend;
     fiber->state = PIRN__FIBER_RUNNING;
     local->waiter = &pirn__fiber_waiter_ops;
     local->fiber = fiber;
     local->no_suspend = 0;
-    return (enum pirn_poll)pirn__context_pass(&local->host, &fiber->context, 0);
+    return PIRN__POLL_ENTERS;
 }
 
 /* False if there is no stack now. */

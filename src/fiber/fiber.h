@@ -68,12 +68,12 @@ static inline void pirn__fiber_leave(struct pirn__fiber *fiber,
 }
 
 /* Leave the stack until the next poll.  Returns 0: as the last act of a function
- * this is a jump; see pirn__context_pass(). */
+ * this is a jump. */
 static inline int pirn__fiber_switch_out(struct pirn__fiber *fiber)
 {
     pirn__fiber_leave(fiber, PIRN__FIBER_SUSPENDED);
-    return pirn__context_pass(&fiber->context, &fiber->local->host,
-                              PIRN_PENDING);
+    return pirn__host_return(&fiber->context, &fiber->local->host,
+                             PIRN_PENDING);
 }
 
 /* wait.c: how a fiber waits. */

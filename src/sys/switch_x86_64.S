@@ -70,6 +70,89 @@ pirn__switch_raw:
     .cfi_endproc
     .size   pirn__switch_raw, . - pirn__switch_raw
 
+/* See pirn__host_enter() in switch.h, which jumps here: rdi is the host, rsi the
+ * context, rax where the host goes on.  The host has saved its registers but for
+ * rsp and rbp.  A suspended context looks as above; here the way back into it is a
+ * `ret`, for in the list of the processor it is the way back of the context that
+ * left last by pirn__switch_return(), which returns 0. */
+    .globl  pirn__switch_enter
+    .hidden pirn__switch_enter
+    .type   pirn__switch_enter, @function
+    .p2align 4
+pirn__switch_enter:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %rax
+    movq    %rsp, (%rdi)
+    movq    %rbp, 8(%rdi)
+    movq    %rax, 16(%rdi)
+    movq    (%rsi), %rsp
+    .cfi_def_cfa %rsp, 56
+    .cfi_offset %rip, -8
+    .cfi_offset %rbp, -16
+    .cfi_offset %rbx, -24
+    .cfi_offset %r12, -32
+    .cfi_offset %r13, -40
+    .cfi_offset %r14, -48
+    .cfi_offset %r15, -56
+    xorl    %eax, %eax
+    popq    %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq    %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq    %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq    %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq    %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    popq    %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size   pirn__switch_enter, . - pirn__switch_enter
+
+/* int pirn__switch_return(from, host, word) */
+    .globl  pirn__switch_return
+    .hidden pirn__switch_return
+    .type   pirn__switch_return, @function
+    .p2align 4
+pirn__switch_return:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq   %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq   %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq   %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq   %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq   %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    movq    %rsp, (%rdi)
+    movl    %edx, %eax
+    movq    8(%rsi), %rbp
+    movq    (%rsi), %rsp
+    .cfi_undefined %rip
+    notrack jmp *16(%rsi)
+    .cfi_endproc
+    .size   pirn__switch_return, . - pirn__switch_return
+
 /* The outermost frame of every context: rbx is the function, r12 its argument,
  * There is no return address, which is where
  * backtraces end.  The nop lets an unwinder that looks up the byte before the

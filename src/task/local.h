@@ -45,11 +45,17 @@ struct pirn__turn {
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
+    struct pirn__host *host;      /* to enter, with PIRN__POLL_ENTERS, */
+    struct pirn__context *context; /* this */
     uint32_t loan;                /* references left to hand out; see state.h */
     bool deferred;                /* run again only after the driver */
     bool failed;                  /* pirn_cx_fail() was called */
     char message[128];            /* of the failure */
 };
+
+/* What the poll of a task returns whose code stands on a stack of its own: enter
+ * that, and take for the answer what it returns with.  Only to who runs tasks. */
+#define PIRN__POLL_ENTERS ((enum pirn_poll)(PIRN_READY + 1))
 
 /* How a straight-line call waits here: registered by the fiber layer for
  * fibers; NULL on a plain thread, which parks. */
@@ -75,7 +81,7 @@ struct pirn__local {
      * may suspend.  A fiber starts with 0 and its own value is switched with
      * it. */
     uint32_t no_suspend;
-    struct pirn__context host; /* its own stack, while a fiber runs */
+    struct pirn__host host; /* its own stack, while a fiber runs */
     bool watches_faults; /* this thread has a stack for fault reports */
     struct pirn__parker *parker; /* made at the first park of this thread */
     struct pirn__prng prng; /* seeded at its first use; 0 before */

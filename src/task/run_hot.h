@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* src/task/run_hot.h - pirn__task_run() for the loops of drivers and workers.
  *
- * In place, not for the call but for its way back: the poll of a fiber comes back
- * from another stack, by a jump.  The processor keeps a list of where it was called
- * from and takes a `ret` for the way back of the last call, which was then one on
- * that other stack; each `ret` out of here is a misprediction, 8 ns on our
- * machines.  Where there is none the loop goes on.
+ * In place, for a fiber is entered from the loop itself, without a call; see
+ * pirn__host_enter().
  */
 #ifndef PIRN_TASK_RUN_HOT_H
 #define PIRN_TASK_RUN_HOT_H
@@ -27,6 +24,7 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
     pirn_waker waker = pirn__task_waker_borrowed(task);
     pirn_cx cx = {.waker = &waker, .turn_ = turn};
     pirn_future *future = pirn__task_future(task);
+    enum pirn_poll poll;
 
     turn->task = task;
     turn->own_waker = &waker;
@@ -49,7 +47,10 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
     case PIRN__START_POLL:
         break;
     }
-    if (future->ops->poll(future, &cx) == PIRN_PENDING) {
+    poll = future->ops->poll(future, &cx);
+    if (poll == PIRN__POLL_ENTERS)
+        poll = (enum pirn_poll)pirn__host_enter(turn->host, turn->context);
+    if (poll == PIRN_PENDING) {
         cx.turn_->own_waker = NULL;
         return pirn__state_end(state, cx.turn_->deferred, cx.turn_->loan);
     }
