@@ -64,11 +64,12 @@ static void quarantine(struct pirn__fiber *fiber)
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
-/* Its stack, or the promise of one, to who runs it. */
+/* Its stack, or the promise of one, to who runs it.  Before it has left its
+ * group. */
 static void give_stack(struct pirn__fiber *fiber)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
-    struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
+    struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
 
     pirn__stack_give_back(fiber->pool,
                           pirn__stacks_hand(fiber->pool, rt, pirn__local()),
@@ -220,15 +221,28 @@ static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
     return rc;
 }
 
+/* What the first poll does not set.  Field by field, for the whole is large and
+ * most of it is not read before. */
+static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
+                 const pirn_spawn_options *options)
+{
+    fiber->future.ops = &fiber_future_ops;
+    fiber->state = PIRN__FIBER_NEW;
+    fiber->shield = 0;
+    fiber->has_clock = 0;
+    fiber->awaiting = NULL;
+    fiber->outcome = 0;
+    fiber->context.fp_controls = options != NULL && options->fp_controls;
+    fiber->timer = (pirn_timer){.when_ns_ = 0};
+    fiber->fn = fn;
+    fiber->arg = arg;
+}
+
 int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
                     const pirn_spawn_options *options, pirn_task **out,
                     const char *site)
 {
-    struct pirn__fiber fiber = {
-        .future = {&fiber_future_ops},
-        .fn = fn,
-        .arg = arg,
-    };
+    struct pirn__fiber fiber;
     struct pirn__home *home;
     int rc;
 
@@ -240,7 +254,7 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
-    fiber.context.fp_controls = options != NULL && options->fp_controls;
+    init(&fiber, fn, arg, options);
     return spawn_fiber(home, &fiber, options, site, out);
 }
 
