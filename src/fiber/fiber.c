@@ -189,6 +189,8 @@ static void fiber_prefetch(struct pirn__task *task)
 {
     const struct pirn__fiber *fiber = fiber_of(pirn__task_future(task));
 
+    if (fiber->state == PIRN__FIBER_NEW)
+        return; /* it has no stack yet */
     pirn__prefetch((const char *)fiber->context.sp - STACK_BELOW_BYTES,
                    STACK_BELOW_BYTES + STACK_TOP_BYTES);
 }
