@@ -22,7 +22,13 @@
 
 #include "sys/checker.h"
 
+/* In the model build some files are instrumented, for the explorer and not for
+ * TSan. */
+#ifdef PIRN_MODEL
+#define PIRN__WATCH_SWITCH 0
+#else
 #define PIRN__WATCH_SWITCH (PIRN__WITH_ASAN || PIRN__WITH_TSAN)
+#endif
 
 #if defined(__x86_64__) && defined(__LP64__) && !PIRN__WATCH_SWITCH && \
     !defined(PIRN_PORTABLE_SWITCH)
