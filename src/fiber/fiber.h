@@ -16,6 +16,8 @@
 #include <pirn/time.h>
 
 #include "fiber/stack.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
 #include "sys/switch.h"
 #include "task/local.h"
 #include "task/task.h"
@@ -86,9 +88,20 @@ int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
 
 /* What the thread whose record `local` is has at hand of it; NULL where it runs no
  * worker of `rt`. */
-struct pirn__stack_hand *pirn__stacks_hand(struct pirn__stack_pool *pool,
-                                           const struct pirn_runtime *rt,
-                                           const struct pirn__local *local);
+static inline struct pirn__stack_hand *
+pirn__stacks_hand(struct pirn__stack_pool *pool, const struct pirn_runtime *rt,
+                  const struct pirn__local *local)
+{
+    const struct pirn__worker *worker = local == NULL ? NULL : local->worker;
+
+    if (local == NULL || local->driving != &rt->home)
+        return NULL;
+    if (worker == NULL)
+        return rt->pool == NULL ? pirn__stack_hand(pool, 0) : NULL;
+    /* The core that ends what others have left is none of them. */
+    return worker == rt->pool->reaper ? NULL
+                                      : pirn__stack_hand(pool, worker->index);
+}
 
 /* overflow.c: report overruns while at least one runtime wants it; on this
  * thread. */

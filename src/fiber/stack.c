@@ -62,9 +62,7 @@ enum {
     WARM_CAPACITY = 1024,
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
-    PAGES_PER_LOOK = 64,
-    HAND_BATCH = 32, /* promises got, or given back, at once */
-    HAND_LIMIT = 2 * HAND_BATCH
+    PAGES_PER_LOOK = 64
 };
 
 #define STACK_BYTES_MIN ((size_t)16 << 10)
@@ -96,17 +94,10 @@ struct place {
     uint32_t index;
 };
 
-struct pirn__stack_hand {
-    struct place hot; /* `slab` NULL: none */
-    uint32_t promises;
-    PIRN_ATOMIC(uint32_t) spare; /* both together; who asks may read it */
-} PIRN_CACHE_ALIGNED;
-
 struct pirn__stack_pool {
-    const pirn_alloc *alloc;
-    struct pirn__stack_hand *hands;
+    struct pirn__stack_hands hands; /* first */
     uint32_t hands_made;
-    uint32_t hand_count; /* of use: none where reuse is put off */
+    const pirn_alloc *alloc;
     size_t page_size;
     size_t guard_size;
     size_t usable; /* bytes per stack, the colour included */
@@ -505,7 +496,7 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     memset(pool, 0, pool_size(hands));
     *pool = (struct pirn__stack_pool){
         .alloc = alloc,
-        .hands = (void *)((char *)pool + pool_size(0)),
+        .hands.all = (void *)((char *)pool + pool_size(0)),
         .hands_made = hands,
         .page_size = page_size,
         .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
@@ -521,7 +512,7 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     /* A stack at hand is one that others cannot have; where there are few in all
      * nobody keeps any. */
     if (pool->warm_limit > 0 && pool->guard == PIRN__GUARD_REGION)
-        pool->hand_count = hands;
+        pool->hands.count = hands;
     stride = pool->guard_size + pool->usable;
     fitting = SLAB_BYTES_MAX / stride;
     pool->slab_stacks = fitting > STACKS_PER_SLAB ? STACKS_PER_SLAB
@@ -572,8 +563,8 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool)
 
     if (pool == NULL)
         return true;
-    for (uint32_t i = 0; i < pool->hand_count; i++)
-        empty_hand(pool, &pool->hands[i]);
+    for (uint32_t i = 0; i < pool->hands.count; i++)
+        empty_hand(pool, &pool->hands.all[i]);
     pirn__stack_trim(pool, 0);
     all = free_slabs(pool, &pool->open);
     all &= free_slabs(pool, &pool->full);
@@ -607,20 +598,6 @@ int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
     return 0;
 }
 
-struct pirn__stack_hand *pirn__stack_hand(struct pirn__stack_pool *pool,
-                                          uint32_t index)
-{
-    return index < pool->hand_count ? &pool->hands[index] : NULL;
-}
-
-/* What is spare has changed. */
-static void tell_spare(struct pirn__stack_hand *hand)
-{
-    /* relaxed: a statistic. */
-    pirn__store(&hand->spare, hand->promises + (hand->hot.slab != NULL),
-                relaxed);
-}
-
 /* `count` promises that nobody wants any more. */
 static void give_promises(struct pirn__stack_pool *pool, uint32_t count)
 {
@@ -633,18 +610,12 @@ static void give_promises(struct pirn__stack_pool *pool, uint32_t count)
     drop_slab(pool, surplus);
 }
 
-/* One more promise at hand. */
-static void keep_promise(struct pirn__stack_pool *pool,
-                         struct pirn__stack_hand *hand)
+void pirn__stack_shed(struct pirn__stack_pool *pool,
+                      struct pirn__stack_hand *hand)
 {
-    hand->promises++;
-    if (hand->promises == HAND_LIMIT) {
-        hand->promises -= HAND_BATCH;
-        tell_spare(hand);
-        give_promises(pool, HAND_BATCH);
-        return;
-    }
-    tell_spare(hand);
+    hand->promises -= PIRN__STACK_BATCH;
+    pirn__stack_tell_spare(hand);
+    give_promises(pool, PIRN__STACK_BATCH);
 }
 
 /* With the lock, and one that is free: one, and some for later. */
@@ -655,15 +626,16 @@ static void promise_locked(struct pirn__stack_pool *pool,
     uint32_t count = 1;
 
     if (hand != NULL)
-        count = unpromised < HAND_BATCH ? (uint32_t)unpromised : HAND_BATCH;
+        count = unpromised < PIRN__STACK_BATCH ? (uint32_t)unpromised
+                                               : PIRN__STACK_BATCH;
     pool->promised += count;
     if (hand != NULL)
         hand->promises = count - 1;
 }
 
-static int promise_from_pool(struct pirn__stack_pool *pool,
-                             struct pirn__stack_hand *hand,
-                             struct pirn__stack *out)
+int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
+                               struct pirn__stack_hand *hand,
+                               struct pirn__stack *out)
 {
     bool takes_now;
     int rc = lock_with_free(pool);
@@ -677,23 +649,12 @@ static int promise_from_pool(struct pirn__stack_pool *pool,
     if (takes_now)
         return pirn__stack_take(pool, out);
     if (hand != NULL)
-        tell_spare(hand);
+        pirn__stack_tell_spare(hand);
     return 0;
 }
 
-int pirn__stack_promise(struct pirn__stack_pool *pool,
-                        struct pirn__stack_hand *hand, struct pirn__stack *out)
-{
-    *out = (struct pirn__stack){ .base = NULL };
-    if (hand == NULL || hand->promises == 0)
-        return promise_from_pool(pool, hand, out);
-    hand->promises--;
-    tell_spare(hand);
-    return 0;
-}
-
-static int redeem_from_pool(struct pirn__stack_pool *pool,
-                            struct pirn__stack *out)
+int pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
+                              struct pirn__stack *out)
 {
     struct place place;
     int rc;
@@ -704,19 +665,6 @@ static int redeem_from_pool(struct pirn__stack_pool *pool,
     if (rc < 0)
         return rc;
     describe_stack(pool, place, out);
-    return 0;
-}
-
-int pirn__stack_redeem(struct pirn__stack_pool *pool,
-                       struct pirn__stack_hand *hand, struct pirn__stack *out)
-{
-    if (out->base != NULL)
-        return 0;
-    if (hand == NULL || hand->hot.slab == NULL)
-        return redeem_from_pool(pool, out);
-    describe_stack(pool, hand->hot, out);
-    hand->hot.slab = NULL;
-    keep_promise(pool, hand);
     return 0;
 }
 
@@ -762,27 +710,29 @@ void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
     give_place(pool, end_use(stack));
 }
 
-void pirn__stack_give_back(struct pirn__stack_pool *pool,
-                           struct pirn__stack_hand *hand,
-                           struct pirn__stack *stack)
+void pirn__stack_give_back_slowly(struct pirn__stack_pool *pool,
+                                  struct pirn__stack_hand *hand,
+                                  struct pirn__stack *stack)
 {
-    if (stack->base != NULL && (hand == NULL || hand->hot.slab != NULL)) {
+    if (stack->base != NULL) {
         pirn__stack_give(pool, stack);
-    } else if (stack->base != NULL) {
-        hand->hot = end_use(stack);
-        tell_spare(hand);
-    } else if (hand != NULL) {
-        keep_promise(pool, hand);
-    } else {
-        give_promises(pool, 1);
+        return;
     }
+    if (hand == NULL) {
+        give_promises(pool, 1);
+        return;
+    }
+    hand->promises++;
+    pirn__stack_tell_spare(hand);
+    if (hand->promises == PIRN__STACK_PROMISES)
+        pirn__stack_shed(pool, hand);
 }
 
 static void empty_hand(struct pirn__stack_pool *pool,
                        struct pirn__stack_hand *hand)
 {
-    if (hand->hot.slab != NULL)
-        give_place(pool, hand->hot);
+    if (hand->hot.base != NULL)
+        pirn__stack_give(pool, &hand->hot);
     give_promises(pool, hand->promises);
 }
 
@@ -838,9 +788,9 @@ static size_t spare_of(const struct pirn__stack_pool *pool)
 {
     size_t spare = 0;
 
-    for (uint32_t i = 0; i < pool->hand_count; i++) {
+    for (uint32_t i = 0; i < pool->hands.count; i++) {
         /* relaxed: a statistic. */
-        spare += pirn__load(&pool->hands[i].spare, relaxed);
+        spare += pirn__load(&pool->hands.all[i].spare, relaxed);
     }
     return spare;
 }

@@ -126,21 +126,6 @@ int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
     return *out != NULL ? 0 : rc;
 }
 
-struct pirn__stack_hand *pirn__stacks_hand(struct pirn__stack_pool *pool,
-                                           const struct pirn_runtime *rt,
-                                           const struct pirn__local *local)
-{
-    const struct pirn__worker *worker = local == NULL ? NULL : local->worker;
-
-    if (local == NULL || local->driving != &rt->home)
-        return NULL;
-    if (worker == NULL)
-        return rt->pool == NULL ? pirn__stack_hand(pool, 0) : NULL;
-    /* The core that ends what others have left is none of them. */
-    return worker == rt->pool->reaper ? NULL
-                                      : pirn__stack_hand(pool, worker->index);
-}
-
 static bool stacks_free(struct pirn_runtime *rt)
 {
     struct pirn__stacks *stacks = table_of(rt);
