@@ -332,7 +332,7 @@ typedef struct pirn_runtime_info {
     uint64_t timers;     /* armed now */
     uint64_t failures;   /* unjoined bad outcomes */
     size_t task_bytes;   /* memory of task cells */
-    size_t stacks;       /* in use */
+    size_t stacks;       /* in use, or promised to fibers that have not run */
     size_t stack_limit;  /* how many the guards allow; SIZE_MAX: no limit */
     uint32_t workers;    /* of its pool; 0 without one */
     /* Where their number is from: "option", "environment", "affinity",

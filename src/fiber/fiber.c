@@ -34,14 +34,22 @@ struct pirn__fiber *pirn__fiber_current(void)
     return local == NULL ? NULL : local->fiber;
 }
 
+/* Leave the stack for ever; the poll returns PIRN_READY. */
+PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
+                                         enum pirn__fiber_state state)
+{
+    pirn__fiber_leave(fiber, state);
+    pirn__host_exit(&fiber->context, &fiber->local->host, PIRN_READY);
+    __builtin_unreachable();
+}
+
 /* The bottom of every fiber's stack. */
 static void fiber_entry(void *arg)
 {
     struct pirn__fiber *fiber = arg;
 
     fiber->outcome = fiber->fn(fiber->arg);
-    fiber->state = PIRN__FIBER_DONE;
-    pirn__context_exit(&fiber->context, fiber->host);
+    leave_for_ever(fiber, PIRN__FIBER_DONE);
 }
 
 /* Never to be touched again: the extra reference keeps the cell. */
@@ -56,58 +64,81 @@ static void quarantine(struct pirn__fiber *fiber)
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
-static enum pirn_poll finish(struct pirn__fiber *fiber)
+/* Its stack, or the promise of one, to who runs it.  Before it has left its
+ * group. */
+static void give_stack(struct pirn__fiber *fiber)
 {
-    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
-    if (fiber->state == PIRN__FIBER_PANICKED) {
-        quarantine(fiber);
-        return PIRN_READY;
-    }
-    pirn__context_dispose(&fiber->context);
-    pirn__stack_give(fiber->pool, &fiber->stack);
-    return PIRN_READY;
+    struct pirn__task *task = pirn__fiber_task(fiber);
+    struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
+
+    pirn__stack_give_back(fiber->pool,
+                          pirn__stacks_hand(fiber->pool, rt, pirn__local()),
+                          &fiber->stack);
 }
 
-/* Run it on its own stack until it waits or ends. */
-static void resume(struct pirn__fiber *fiber, struct pirn__local *local)
+/* Nobody stands on the stack any more. */
+static void finish(struct pirn__fiber *fiber)
 {
-    const struct pirn__waiter_ops *waiter = local->waiter;
-    void *outer = local->fiber;
-    uint32_t no_suspend = local->no_suspend;
-    struct pirn__context host;
+    pirn__timer_drop(&fiber->timer);
+    if (fiber->state == PIRN__FIBER_PANICKED) {
+        quarantine(fiber);
+        return;
+    }
+    pirn__context_dispose(&fiber->context);
+    give_stack(fiber);
+}
 
-    pirn__context_of_thread(&host);
-    fiber->host = &host;
+/* Have it run on its own stack until it waits or ends: which of the two it says
+ * itself when it leaves, to who called the poll. */
+static inline enum pirn_poll resume(struct pirn__fiber *fiber,
+                                    struct pirn__local *local)
+{
+    struct pirn__turn *turn = fiber->cx->turn_;
+
+    turn->host = &local->host;
+    turn->context = &fiber->context;
     fiber->local = local;
+    fiber->no_suspend = local->no_suspend;
+    fiber->state = PIRN__FIBER_RUNNING;
     local->waiter = &pirn__fiber_waiter_ops;
     local->fiber = fiber;
     local->no_suspend = 0;
-    pirn__context_switch(&host, &fiber->context);
-    local->waiter = waiter;
-    local->fiber = outer;
-    local->no_suspend = no_suspend;
+    return PIRN__POLL_ENTERS;
 }
 
-static void start(struct pirn__fiber *fiber, bool fp_controls)
+/* False if there is no stack now. */
+static bool start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
+                  const struct pirn__local *local)
 {
+    bool fp_controls = fiber->context.fp_controls;
+    struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
+
+    if (pirn__stack_redeem(fiber->pool, hand, &fiber->stack) < 0)
+        return false;
     pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
                        fiber_entry, fiber, fp_controls);
-    fiber->state = PIRN__FIBER_RUNNING;
+    return true;
+}
+
+/* It has been promised its run: it tries again when others may have ended. */
+PIRN__COLD static enum pirn_poll wait_for_stack(pirn_cx *cx)
+{
+    pirn__turn_defer(cx);
+    return PIRN_PENDING;
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 {
     struct pirn__fiber *fiber = fiber_of(self);
     struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
+    struct pirn__local *local = pirn__local();
 
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
-    if (fiber->state == PIRN__FIBER_NEW)
-        start(fiber, fiber->context.fp_controls);
+    if (fiber->state == PIRN__FIBER_NEW && !start(fiber, rt, local))
+        return wait_for_stack(cx);
     fiber->cx = cx;
-    resume(fiber, pirn__local());
-    return fiber->state == PIRN__FIBER_SUSPENDED ? PIRN_PENDING
-                                                 : finish(fiber);
+    return resume(fiber, local);
 }
 
 static void fiber_drop(pirn_future *self)
@@ -117,12 +148,12 @@ static void fiber_drop(pirn_future *self)
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
                 fiber->state == PIRN__FIBER_SUSPENDED);
     if (fiber->state == PIRN__FIBER_NEW) {
-        pirn__stack_give(fiber->pool, &fiber->stack);
+        give_stack(fiber);
         return;
     }
     if (fiber->awaiting != NULL)
         pirn_future_drop(fiber->awaiting);
-    pirn__timer_end(&fiber->timer, PIRN__TIMER_ENDED);
+    pirn__timer_drop(&fiber->timer);
     quarantine(fiber);
 }
 
@@ -138,9 +169,13 @@ static void fiber_describe(const pirn_future *self, pirn_text *out)
         pirn_text_append(out, "yield");
 }
 
+/* Asked once, by the runtime, when the fiber has left its stack. */
 static int fiber_outcome(const pirn_future *self)
 {
-    return fiber_of(self)->outcome;
+    struct pirn__fiber *fiber = fiber_of(self);
+
+    finish(fiber);
+    return fiber->outcome;
 }
 
 static const pirn_future_ops fiber_future_ops = {
@@ -154,6 +189,8 @@ static void fiber_prefetch(struct pirn__task *task)
 {
     const struct pirn__fiber *fiber = fiber_of(pirn__task_future(task));
 
+    if (fiber->state == PIRN__FIBER_NEW)
+        return; /* it has no stack yet */
     pirn__prefetch((const char *)fiber->context.sp - STACK_BELOW_BYTES,
                    STACK_BELOW_BYTES + STACK_TOP_BYTES);
 }
@@ -163,34 +200,51 @@ static const struct pirn__task_ops fiber_task_ops = {
     .prefetch = fiber_prefetch,
 };
 
-/* With the checks made: take a stack and spawn. */
+/* With the checks made: have a stack promised, and spawn. */
 static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
                        const pirn_spawn_options *options, const char *site,
                        pirn_task **out)
 {
     size_t size = options != NULL ? options->stack_size_bytes : 0;
-    int rc = pirn__stacks_pool(pirn__runtime_of(home), size, &fiber->pool);
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    struct pirn__stack_hand *hand;
+    int rc = pirn__stacks_pool(rt, size, &fiber->pool);
 
-    if (rc == 0)
-        rc = pirn__stack_take(fiber->pool, &fiber->stack);
+    if (rc < 0)
+        return rc;
+    hand = pirn__stacks_hand(fiber->pool, rt, pirn__local());
+    rc = pirn__stack_promise(fiber->pool, hand, &fiber->stack);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
                      options, site, out);
     if (rc < 0)
-        pirn__stack_give(fiber->pool, &fiber->stack);
+        pirn__stack_give_back(fiber->pool, hand, &fiber->stack);
     return rc;
+}
+
+/* What the first poll does not set.  Field by field, for the whole is large and
+ * most of it is not read before. */
+static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
+                 const pirn_spawn_options *options)
+{
+    fiber->future.ops = &fiber_future_ops;
+    fiber->state = PIRN__FIBER_NEW;
+    fiber->shield = 0;
+    fiber->has_clock = 0;
+    fiber->awaiting = NULL;
+    fiber->outcome = 0;
+    fiber->context.fp_controls = options != NULL && options->fp_controls;
+    fiber->timer = (pirn_timer){.when_ns_ = 0};
+    fiber->fn = fn;
+    fiber->arg = arg;
 }
 
 int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
                     const pirn_spawn_options *options, pirn_task **out,
                     const char *site)
 {
-    struct pirn__fiber fiber = {
-        .future = {&fiber_future_ops},
-        .fn = fn,
-        .arg = arg,
-    };
+    struct pirn__fiber fiber;
     struct pirn__home *home;
     int rc;
 
@@ -202,7 +256,7 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
-    fiber.context.fp_controls = options != NULL && options->fp_controls;
+    init(&fiber, fn, arg, options);
     return spawn_fiber(home, &fiber, options, site, out);
 }
 
@@ -260,7 +314,5 @@ void pirn_panic(const char *format, ...)
     turn->failed = true;
     snprintf(turn->message, sizeof turn->message, "%s", message);
     fiber->outcome = PIRN_EPANIC;
-    fiber->state = PIRN__FIBER_PANICKED;
-    pirn__context_exit(&fiber->context, fiber->host);
-    __builtin_unreachable();
+    leave_for_ever(fiber, PIRN__FIBER_PANICKED);
 }

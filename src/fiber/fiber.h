@@ -16,7 +16,10 @@
 #include <pirn/time.h>
 
 #include "fiber/stack.h"
+#include "sched/runtime.h"
+#include "sched/worker.h"
 #include "sys/switch.h"
+#include "task/local.h"
 #include "task/task.h"
 
 enum pirn__fiber_state {
@@ -33,17 +36,17 @@ struct pirn__fiber {
     enum pirn__fiber_state state;
     uint32_t shield : 31;   /* depth of shielded sections */
     uint32_t has_clock : 1; /* the timer may be armed */
-    struct pirn__context *host; /* of the poll in progress */
     pirn_cx *cx;                /* of the poll in progress */
     struct pirn__local *local;  /* of the thread that makes it */
     pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
+    uint32_t no_suspend; /* of that thread, outside the fiber */
+    int outcome;
     struct pirn__context context;
     pirn_timer timer; /* the single entry; see wait.c */
     struct pirn__stack stack;
     struct pirn__stack_pool *pool;
     pirn_fiber_fn *fn;
     void *arg;
-    int outcome;
 };
 
 static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
@@ -54,12 +57,25 @@ static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
 /* The fiber that runs on this thread, or NULL. */
 struct pirn__fiber *pirn__fiber_current(void);
 
-/* Leave the stack until the next poll. */
-static inline void pirn__fiber_switch_out(struct pirn__fiber *fiber)
+/* The thread is itself again. */
+static inline void pirn__fiber_leave(struct pirn__fiber *fiber,
+                                     enum pirn__fiber_state state)
 {
-    fiber->state = PIRN__FIBER_SUSPENDED;
-    pirn__context_switch(&fiber->context, fiber->host);
-    fiber->state = PIRN__FIBER_RUNNING;
+    struct pirn__local *local = fiber->local;
+
+    fiber->state = state;
+    local->waiter = NULL;
+    local->fiber = NULL;
+    local->no_suspend = fiber->no_suspend;
+}
+
+/* Leave the stack until the next poll.  Returns 0: as the last act of a function
+ * this is a jump. */
+static inline int pirn__fiber_switch_out(struct pirn__fiber *fiber)
+{
+    pirn__fiber_leave(fiber, PIRN__FIBER_SUSPENDED);
+    return pirn__host_return(&fiber->context, &fiber->local->host,
+                             PIRN_PENDING);
 }
 
 /* wait.c: how a fiber waits. */
@@ -69,6 +85,23 @@ extern const struct pirn__waiter_ops pirn__fiber_waiter_ops;
 struct pirn_runtime;
 int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
                       struct pirn__stack_pool **out);
+
+/* What the thread whose record `local` is has at hand of it; NULL where it runs no
+ * worker of `rt`. */
+static inline struct pirn__stack_hand *
+pirn__stacks_hand(struct pirn__stack_pool *pool, const struct pirn_runtime *rt,
+                  const struct pirn__local *local)
+{
+    const struct pirn__worker *worker = local == NULL ? NULL : local->worker;
+
+    if (local == NULL || local->driving != &rt->home)
+        return NULL;
+    if (worker == NULL)
+        return rt->pool == NULL ? pirn__stack_hand(pool, 0) : NULL;
+    /* The core that ends what others have left is none of them. */
+    return worker == rt->pool->reaper ? NULL
+                                      : pirn__stack_hand(pool, worker->index);
+}
 
 /* overflow.c: report overruns while at least one runtime wants it; on this
  * thread. */

@@ -3,6 +3,8 @@
  * cancelled, aborted, panicked; its stack and its floating-point words. */
 #include "fiber/rig_test.h"
 
+#include "sys/sys.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -635,4 +637,35 @@ TEST(fibers_by_the_hundred_thousand_start_under_default_limits)
     EXPECT_EQ(started, rig_info(&rig).tasks);
     rig_end(&rig);
     EXPECT_EQ(started, rig.report.cancelled);
+}
+
+static int no_memory(void *base, size_t size)
+{
+    (void)base;
+    (void)size;
+    return -ENOMEM;
+}
+
+/* Goal: a fiber that has been started runs, also when its stack cannot be had at
+ * that time.
+ * Method: the kernel has no memory for the guard in the first turn. */
+TEST(fiber_runs_when_its_stack_can_be_had)
+{
+    struct pirn__sys table = pirn__sys_linux;
+    struct rig rig;
+
+    rig_begin(&rig);
+    EXPECT_EQ(0, pirn_go(return_zero, NULL));
+    if (strcmp(rig_info(&rig).guards, "region") == 0) {
+        table.guard_install = no_memory;
+        pirn__sys = &table;
+        EXPECT_LE(1, pirn_runtime_turn(rig.rt, PIRN_EXPIRED));
+        EXPECT_EQ(1, rig_info(&rig).tasks);
+        EXPECT_EQ(1, rig_info(&rig).stacks);
+        pirn__sys = &pirn__sys_linux;
+    }
+    rig_turn(&rig);
+    EXPECT_EQ(0, rig_info(&rig).stacks);
+    rig_end(&rig);
+    EXPECT_EQ(1, rig.report.completed);
 }

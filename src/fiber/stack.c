@@ -16,13 +16,24 @@
  *     fresh --guard--> in use --give--> warm --ring full, trim--> cold
  *                        ^---take--------'----------take-----------'
  *
+ * A stack may be promised before it is taken: only the number of promises is
+ * kept, and who takes gets the hottest of all.  So of a thousand tasks that start
+ * and end one after the other each finds the stack of the one before.  Where
+ * guards count against the limit of mappings, a promise is a stack that is taken
+ * at once: only then is it sure to be had.
+ *
+ * A worker has a stack at hand, the last that a task has left there, and promises
+ * that it has got in one go or that it did not need.  For the pool that stack is in
+ * use and these are promised.
+ *
  * Invariants, all under pool->lock
  *   - `busy` has a bit for each stack that is in use, warm, or between two
  *     states; the others are cold or fresh.
  *   - A slab without busy stacks is in `empty`, one without others in `full`,
  *     the rest in `open`.
- *   - More than one empty slab is not kept, but for the moment in which a
- *     thread that made one has not used it yet.
+ *   - `free_count` is how many are warm, cold or fresh, and never less than
+ *     `promised`.
+ *   - More than a few empty slabs are not kept, but for those that are promised.
  *
  * No system call is made under the lock: whoever needs one takes the stack out
  * of everybody's sight by its busy bit first.
@@ -58,6 +69,9 @@ enum {
 #define STACK_BYTES_MAX ((size_t)1 << 30)
 #define SLAB_BYTES_MAX ((size_t)256 << 20)
 
+/* Empty slabs are addresses, and what guards are in them already. */
+#define EMPTY_BYTES_MAX ((size_t)1 << 30)
+
 /* Warm stacks are memory that nobody uses, at most this much even if all of it
  * was touched; usually it is a page or two of each. */
 #define WARM_BYTES_MAX ((size_t)256 << 20)
@@ -81,6 +95,8 @@ struct place {
 };
 
 struct pirn__stack_pool {
+    struct pirn__stack_hands hands; /* first */
+    uint32_t hands_made;
     const pirn_alloc *alloc;
     size_t page_size;
     size_t guard_size;
@@ -89,6 +105,7 @@ struct pirn__stack_pool {
     size_t protected_limit; /* for the whole process */
     uint32_t slab_stacks;
     uint32_t warm_limit; /* 0: the cache is off */
+    size_t empty_limit;  /* slabs kept that nobody uses */
     enum pirn__guard_kind guard;
 
     pirn_lock lock; /* guards what follows */
@@ -98,6 +115,9 @@ struct pirn__stack_pool {
     size_t empty_count;
     size_t in_use;
     size_t quarantined;
+    size_t free_count;
+    size_t promised;
+    bool refused; /* guard regions, once: promise nothing any more */
     pirn_link open;
     pirn_link full;
     pirn_link empty;
@@ -181,6 +201,7 @@ static void add_slab_locked(struct pirn__stack_pool *pool,
     pirn__list_push_tail(home_of(pool, slab), &slab->link);
     pool->slab_count++;
     pool->empty_count++;
+    pool->free_count += pool->slab_stacks;
 }
 
 static int make_slab(struct pirn__stack_pool *pool)
@@ -224,14 +245,16 @@ static void drop_slab(struct pirn__stack_pool *pool,
     pirn__unlock(&pool->lock);
 }
 
-/* Unlink an empty slab beyond `keep` of them, or NULL. */
+/* Unlink an empty slab beyond `keep` of them that no promise needs, or NULL. */
 static struct pirn__stack_slab *
 pop_surplus_locked(struct pirn__stack_pool *pool, size_t keep)
 {
-    if (pool->empty_count <= keep)
+    if (pool->empty_count <= keep ||
+        pool->free_count - pool->promised < pool->slab_stacks)
         return NULL;
     pool->empty_count--;
     pool->slab_count--;
+    pool->free_count -= pool->slab_stacks;
     return slab_of_link(pirn__list_pop_head(&pool->empty));
 }
 
@@ -242,7 +265,8 @@ static struct pirn__stack_slab *release_locked(struct pirn__stack_pool *pool,
 {
     set_busy_locked(pool, place.slab,
                     place.slab->busy & ~bit_of(place.index));
-    return pop_surplus_locked(pool, 1);
+    pool->free_count++;
+    return pop_surplus_locked(pool, pool->empty_limit);
 }
 
 /* Claim the first of `candidates` from where the last search ended, so that
@@ -258,6 +282,7 @@ static struct place claim_locked(struct pirn__stack_pool *pool,
     set_busy_locked(pool, slab, slab->busy | bit_of(index));
     slab->next = (index + 1) % STACKS_PER_SLAB;
     pool->in_use++;
+    pool->free_count--;
     return (struct place){ slab, index };
 }
 
@@ -308,9 +333,9 @@ static bool claim_guarded_locked(struct pirn__stack_pool *pool,
 }
 
 /* No guard can be made for *place: give it back and look for a stack that has
- * one from earlier. */
+ * one from earlier; without one `promised` of them are promised again. */
 static bool trade_for_guarded(struct pirn__stack_pool *pool,
-                              struct place *place)
+                              struct place *place, size_t promised)
 {
     struct pirn__stack_slab *surplus;
     bool found;
@@ -318,40 +343,46 @@ static bool trade_for_guarded(struct pirn__stack_pool *pool,
     pirn__lock(&pool->lock);
     place->slab->guarded &= ~bit_of(place->index);
     pool->in_use--;
+    pool->free_count++;
     set_busy_locked(pool, place->slab,
                     place->slab->busy & ~bit_of(place->index));
     found = claim_guarded_locked(pool, &pool->open, place) ||
             claim_guarded_locked(pool, &pool->empty, place);
+    if (!found)
+        pool->promised += promised;
+    pool->refused = true;
     /* Only now: a surplus slab may hold the guards that we looked for. */
-    surplus = pop_surplus_locked(pool, 1);
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
     drop_slab(pool, surplus);
     return found;
 }
 
-static int guard_claimed(struct pirn__stack_pool *pool, struct place *place)
+/* See trade_for_guarded() for `promised`. */
+static int guard_claimed(struct pirn__stack_pool *pool, struct place *place,
+                         size_t promised)
 {
     int rc = pirn__guard_install(pool->guard, pool->protected_limit,
                                  guard_of(pool, *place), pool->guard_size);
 
     if (rc < 0)
-        return trade_for_guarded(pool, place) ? 0 : rc;
+        return trade_for_guarded(pool, place, promised) ? 0 : rc;
     if (rc == PIRN__GUARD_PROTECT) {
         pirn__lock(&pool->lock);
         place->slab->protected_count++;
+        pool->refused = true;
         pirn__unlock(&pool->lock);
     }
     return 0;
 }
 
-static int take_cold(struct pirn__stack_pool *pool, struct place *out)
+/* Lock the pool with a free stack that is not promised. */
+static int lock_with_free(struct pirn__stack_pool *pool)
 {
-    bool guarded = false;
-
     pirn__lock(&pool->lock);
     /* Ends: each round adds a slab, and others can take all of its stacks
      * before us only by getting what they want. */
-    while (!claim_any_locked(pool, out, &guarded)) {
+    while (pool->free_count == pool->promised) {
         int rc;
 
         pirn__unlock(&pool->lock);
@@ -360,24 +391,34 @@ static int take_cold(struct pirn__stack_pool *pool, struct place *out)
             return rc;
         pirn__lock(&pool->lock);
     }
-    pirn__unlock(&pool->lock);
-    return guarded ? 0 : guard_claimed(pool, out);
+    return 0;
 }
 
-static bool take_warm(struct pirn__stack_pool *pool, struct place *out)
+static bool pop_hottest_locked(struct pirn__stack_pool *pool, struct place *out)
 {
-    bool found;
+    if (pool->warm_count == 0)
+        return false;
+    pool->warm_count--;
+    pool->free_count--;
+    pool->in_use++;
+    *out = pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY];
+    return true;
+}
 
-    pirn__lock(&pool->lock);
-    found = pool->warm_count > 0;
-    if (found) {
-        pool->warm_count--;
-        pool->in_use++;
-        *out = pool->warm[(pool->warm_first + pool->warm_count) %
-                          WARM_CAPACITY];
+/* Take the best there is, which is one at least, and unlock.  See
+ * trade_for_guarded() for `promised`. */
+static int take_and_unlock(struct pirn__stack_pool *pool, struct place *out,
+                           size_t promised)
+{
+    bool guarded = true;
+
+    if (!pop_hottest_locked(pool, out)) {
+        bool claimed = claim_any_locked(pool, out, &guarded);
+
+        PIRN_REQUIRE(claimed, "free stacks are counted");
     }
     pirn__unlock(&pool->lock);
-    return found;
+    return guarded ? 0 : guard_claimed(pool, out, promised);
 }
 
 static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
@@ -386,6 +427,7 @@ static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
 
     pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
     pool->warm_count--;
+    pool->free_count--;
     return place;
 }
 
@@ -403,6 +445,7 @@ static bool push_warm_locked(struct pirn__stack_pool *pool,
         *place = pop_coldest_locked(pool);
     pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;
     pool->warm_count++;
+    pool->free_count++;
     return crowded;
 }
 
@@ -431,8 +474,14 @@ static uint32_t warm_limit(size_t size_bytes)
     return fitting < WARM_CAPACITY ? (uint32_t)fitting : WARM_CAPACITY;
 }
 
+static size_t pool_size(uint32_t hands)
+{
+    return pirn__round_up(sizeof(struct pirn__stack_pool), PIRN__CACHE_LINE) +
+           hands * sizeof(struct pirn__stack_hand);
+}
+
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
-                         struct pirn__stack_pool **out)
+                         uint32_t hands, struct pirn__stack_pool **out)
 {
     size_t page_size = pirn__sys->page_size();
     struct pirn__stack_pool *pool;
@@ -441,11 +490,14 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     *out = NULL;
     if (size_bytes < STACK_BYTES_MIN || size_bytes > STACK_BYTES_MAX)
         return -EINVAL;
-    pool = alloc->take(alloc->ctx, sizeof *pool, _Alignof(max_align_t));
+    pool = alloc->take(alloc->ctx, pool_size(hands), PIRN__CACHE_LINE);
     if (pool == NULL)
         return -ENOMEM;
+    memset(pool, 0, pool_size(hands));
     *pool = (struct pirn__stack_pool){
         .alloc = alloc,
+        .hands.all = (void *)((char *)pool + pool_size(0)),
+        .hands_made = hands,
         .page_size = page_size,
         .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
         .usable = pirn__round_up(
@@ -457,12 +509,19 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
 #ifdef PIRN_DEBUG
     pool->warm_limit = 0; /* the high-water mark is then exact */
 #endif
+    /* A stack at hand is one that others cannot have; where there are few in all
+     * nobody keeps any. */
+    if (pool->warm_limit > 0 && pool->guard == PIRN__GUARD_REGION)
+        pool->hands.count = hands;
     stride = pool->guard_size + pool->usable;
     fitting = SLAB_BYTES_MAX / stride;
     pool->slab_stacks = fitting > STACKS_PER_SLAB ? STACKS_PER_SLAB
                         : fitting == 0            ? 1
                                                   : (uint32_t)fitting;
     pool->slab_bytes = pool->slab_stacks * stride;
+    pool->empty_limit =
+        pool->slab_bytes < EMPTY_BYTES_MAX ? EMPTY_BYTES_MAX / pool->slab_bytes
+                                           : 1;
     pirn__lock_init(&pool->lock);
     pirn__list_init(&pool->open);
     pirn__list_init(&pool->full);
@@ -470,6 +529,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     *out = pool;
     return 0;
 }
+
+static void empty_hand(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand);
 
 static void abandon_slab(struct pirn__stack_slab *slab)
 {
@@ -501,31 +563,108 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool)
 
     if (pool == NULL)
         return true;
+    for (uint32_t i = 0; i < pool->hands.count; i++)
+        empty_hand(pool, &pool->hands.all[i]);
     pirn__stack_trim(pool, 0);
     all = free_slabs(pool, &pool->open);
     all &= free_slabs(pool, &pool->full);
     all &= free_slabs(pool, &pool->empty);
-    pool->alloc->give(pool->alloc->ctx, pool, sizeof *pool,
-                      _Alignof(max_align_t));
+    pool->alloc->give(pool->alloc->ctx, pool, pool_size(pool->hands_made),
+                      PIRN__CACHE_LINE);
     return all;
 }
 
-int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
+static void describe_stack(const struct pirn__stack_pool *pool,
+                           struct place place, struct pirn__stack *out)
 {
-    struct place place;
-
-    *out = (struct pirn__stack){ .base = NULL };
-    if (!take_warm(pool, &place)) {
-        int rc = take_cold(pool, &place);
-
-        if (rc < 0)
-            return rc;
-    }
     out->slab = place.slab;
     out->index = place.index;
     out->base = guard_of(pool, place) + pool->guard_size;
     out->size = pool->usable - place.index % COLOUR_COUNT * COLOUR_BYTES;
     out->valgrind_id = pirn__checker_stack_begin(out->base, out->size);
+}
+
+int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
+{
+    struct place place;
+    int rc = lock_with_free(pool);
+
+    *out = (struct pirn__stack){ .base = NULL };
+    if (rc == 0)
+        rc = take_and_unlock(pool, &place, 0);
+    if (rc < 0)
+        return rc;
+    describe_stack(pool, place, out);
+    return 0;
+}
+
+/* `count` promises that nobody wants any more. */
+static void give_promises(struct pirn__stack_pool *pool, uint32_t count)
+{
+    struct pirn__stack_slab *surplus;
+
+    pirn__lock(&pool->lock);
+    pool->promised -= count;
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
+    pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
+}
+
+void pirn__stack_shed(struct pirn__stack_pool *pool,
+                      struct pirn__stack_hand *hand)
+{
+    hand->promises -= PIRN__STACK_BATCH;
+    pirn__stack_tell_spare(hand);
+    give_promises(pool, PIRN__STACK_BATCH);
+}
+
+/* With the lock, and one that is free: one, and some for later. */
+static void promise_locked(struct pirn__stack_pool *pool,
+                           struct pirn__stack_hand *hand)
+{
+    size_t unpromised = pool->free_count - pool->promised;
+    uint32_t count = 1;
+
+    if (hand != NULL)
+        count = unpromised < PIRN__STACK_BATCH ? (uint32_t)unpromised
+                                               : PIRN__STACK_BATCH;
+    pool->promised += count;
+    if (hand != NULL)
+        hand->promises = count - 1;
+}
+
+int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
+                               struct pirn__stack_hand *hand,
+                               struct pirn__stack *out)
+{
+    bool takes_now;
+    int rc = lock_with_free(pool);
+
+    if (rc < 0)
+        return rc;
+    takes_now = pool->guard != PIRN__GUARD_REGION || pool->refused;
+    if (!takes_now)
+        promise_locked(pool, hand);
+    pirn__unlock(&pool->lock);
+    if (takes_now)
+        return pirn__stack_take(pool, out);
+    if (hand != NULL)
+        pirn__stack_tell_spare(hand);
+    return 0;
+}
+
+int pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
+                              struct pirn__stack *out)
+{
+    struct place place;
+    int rc;
+
+    pirn__lock(&pool->lock);
+    pool->promised--;
+    rc = take_and_unlock(pool, &place, 1);
+    if (rc < 0)
+        return rc;
+    describe_stack(pool, place, out);
     return 0;
 }
 
@@ -537,23 +676,64 @@ static void paint(const struct pirn__stack *stack)
     memset((char *)stack->base + stack->size - used, PIRN__HIDDEN_BYTE, used);
 }
 
-void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
+/* The stack, which nobody stands on any more, as a place. */
+static struct place end_use(struct pirn__stack *stack)
 {
     struct place place = { stack->slab, stack->index };
-    bool must_cool;
 
     if (PIRN__IS_HOSTILE)
         paint(stack);
     pirn__checker_stack_end(stack->valgrind_id, stack->base, stack->size);
     *stack = (struct pirn__stack){ .base = NULL };
+    return place;
+}
+
+static void give_place(struct pirn__stack_pool *pool, struct place place)
+{
+    struct pirn__stack_slab *surplus;
+    bool must_cool;
+
     pirn__lock(&pool->lock);
     PIRN_ASSERT(place.slab->busy & ~place.slab->quarantined &
                 bit_of(place.index));
     pool->in_use--;
     must_cool = push_warm_locked(pool, &place);
+    surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
+    drop_slab(pool, surplus);
     if (must_cool)
         cool(pool, place);
+}
+
+void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack)
+{
+    give_place(pool, end_use(stack));
+}
+
+void pirn__stack_give_back_slowly(struct pirn__stack_pool *pool,
+                                  struct pirn__stack_hand *hand,
+                                  struct pirn__stack *stack)
+{
+    if (stack->base != NULL) {
+        pirn__stack_give(pool, stack);
+        return;
+    }
+    if (hand == NULL) {
+        give_promises(pool, 1);
+        return;
+    }
+    hand->promises++;
+    pirn__stack_tell_spare(hand);
+    if (hand->promises == PIRN__STACK_PROMISES)
+        pirn__stack_shed(pool, hand);
+}
+
+static void empty_hand(struct pirn__stack_pool *pool,
+                       struct pirn__stack_hand *hand)
+{
+    if (hand->hot.base != NULL)
+        pirn__stack_give(pool, &hand->hot);
+    give_promises(pool, hand->promises);
 }
 
 void pirn__stack_quarantine(struct pirn__stack_pool *pool,
@@ -573,7 +753,7 @@ static bool cool_coldest(struct pirn__stack_pool *pool, size_t keep)
     struct place place = { NULL, 0 };
 
     pirn__lock(&pool->lock);
-    if (pool->warm_count > keep)
+    if (pool->warm_count > keep && pool->free_count > pool->promised)
         place = pop_coldest_locked(pool);
     pirn__unlock(&pool->lock);
     if (place.slab == NULL)
@@ -591,20 +771,44 @@ void pirn__stack_trim(struct pirn__stack_pool *pool, size_t keep)
         continue;
     if (keep > 0)
         return;
-    pirn__lock(&pool->lock);
-    slab = pop_surplus_locked(pool, 0);
-    pirn__unlock(&pool->lock);
-    drop_slab(pool, slab);
+    /* At most as many as are kept, or one that cannot be unmapped would come
+     * again and again. */
+    for (size_t i = 0; i <= pool->empty_limit; i++) {
+        pirn__lock(&pool->lock);
+        slab = pop_surplus_locked(pool, 0);
+        pirn__unlock(&pool->lock);
+        if (slab == NULL)
+            return;
+        drop_slab(pool, slab);
+    }
+}
+
+/* What is at hand; with workers that run a glance, stale at once. */
+static size_t spare_of(const struct pirn__stack_pool *pool)
+{
+    size_t spare = 0;
+
+    for (uint32_t i = 0; i < pool->hands.count; i++) {
+        /* relaxed: a statistic. */
+        spare += pirn__load(&pool->hands.all[i].spare, relaxed);
+    }
+    return spare;
 }
 
 void pirn__stack_stats(struct pirn__stack_pool *pool,
                        struct pirn__stack_stats *out)
 {
+    size_t spare = spare_of(pool);
+    size_t in_use;
+
     pirn__lock(&pool->lock);
+    in_use = pool->in_use + pool->promised;
+    /* Workers that run may have given back meanwhile. */
+    in_use = in_use > spare ? in_use - spare : 0;
     *out = (struct pirn__stack_stats){
-        .in_use = pool->in_use,
+        .in_use = in_use,
         .quarantined = pool->quarantined,
-        .cached = pool->slab_count * pool->slab_stacks - pool->in_use,
+        .cached = pool->slab_count * pool->slab_stacks - in_use,
         .mapped_bytes = pool->slab_count * pool->slab_bytes,
         .limit = pool->guard == PIRN__GUARD_REGION ? SIZE_MAX
                                                    : pool->protected_limit,
@@ -676,6 +880,10 @@ void pirn__stack_pool_validate(struct pirn__stack_pool *pool)
     PIRN_ASSERT(sum.quarantined == pool->quarantined);
     /* More than that are busy while another thread cools one. */
     PIRN_ASSERT(sum.in_use >= pool->in_use + pool->warm_count);
+    PIRN_ASSERT(pool->slab_count * pool->slab_stacks - sum.in_use +
+                    pool->warm_count ==
+                pool->free_count);
+    PIRN_ASSERT(pool->free_count >= pool->promised);
     PIRN_ASSERT(pool->warm_count <= pool->warm_limit);
     pirn__unlock(&pool->lock);
 }

@@ -14,6 +14,8 @@
 #include <pirn/alloc.h>
 #include <pirn/link.h>
 
+#include "base/atomic.h"
+#include "base/poison.h"
 #include "fiber/guard.h"
 
 struct pirn__stack_slab;
@@ -27,9 +29,9 @@ struct pirn__stack {
 };
 
 struct pirn__stack_stats {
-    size_t in_use;      /* handed out, quarantined ones included */
+    size_t in_use;      /* handed out or promised, quarantined ones included */
     size_t quarantined; /* never to be used or unmapped again */
-    size_t cached;      /* free and still mapped */
+    size_t cached;      /* free, not promised, and still mapped */
     size_t mapped_bytes;
     size_t limit; /* how many can exist under the mapping limit; SIZE_MAX: no
                      limit from guards */
@@ -38,10 +40,40 @@ struct pirn__stack_stats {
 
 struct pirn__stack_pool; /* any thread may use it */
 
+/* What one worker has at hand of a pool, without its lock: one stack and some
+ * promises.  It belongs to whoever runs that worker. */
+struct pirn__stack_hand {
+    struct pirn__stack hot; /* `base` NULL: none */
+    uint32_t promises;
+    PIRN_ATOMIC(uint32_t) spare; /* both together; who asks may read it */
+} PIRN_CACHE_ALIGNED;
+
+/* How a pool begins. */
+struct pirn__stack_hands {
+    struct pirn__stack_hand *all;
+    uint32_t count; /* of use: none where reuse is put off */
+};
+
+enum {
+    PIRN__STACK_BATCH = 32, /* promises got, or given back, at once */
+    PIRN__STACK_PROMISES = 2 * PIRN__STACK_BATCH
+};
+
 /* A pool of stacks with at least `size_bytes` usable each (rounded up to pages;
- * at least 16 KiB and at most 1 GiB, else -EINVAL).  -ENOMEM without memory. */
+ * at least 16 KiB and at most 1 GiB, else -EINVAL), for so many workers.
+ * -ENOMEM without memory. */
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
-                         struct pirn__stack_pool **out);
+                         uint32_t hands, struct pirn__stack_pool **out);
+
+/* The hand of a worker; NULL, which is one that is always empty, where there is
+ * none, or memory is watched. */
+static inline struct pirn__stack_hand *
+pirn__stack_hand(struct pirn__stack_pool *pool, uint32_t index)
+{
+    const struct pirn__stack_hands *hands = (const void *)pool;
+
+    return index < hands->count ? &hands->all[index] : NULL;
+}
 
 /* Unmap everything that is not in use; slabs with quarantined stacks stay, and
  * those that the kernel refuses to unmap.  True if no memory of the allocator's
@@ -52,6 +84,20 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool);
  * zero.  What an earlier user left on a stack is still there. */
 int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out);
 void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack);
+
+/* The same in two steps, for who needs it later: what has been promised, all zero
+ * perhaps, is given back as a stack is, or redeemed, after which it is one.
+ * Redeeming fails only if the kernel, which has no memory for a guard or a
+ * mapping, has broken the promise: then it still stands. */
+static inline int pirn__stack_promise(struct pirn__stack_pool *pool,
+                                      struct pirn__stack_hand *hand,
+                                      struct pirn__stack *out);
+static inline int pirn__stack_redeem(struct pirn__stack_pool *pool,
+                                     struct pirn__stack_hand *hand,
+                                     struct pirn__stack *out);
+static inline void pirn__stack_give_back(struct pirn__stack_pool *pool,
+                                         struct pirn__stack_hand *hand,
+                                         struct pirn__stack *stack);
 
 /* Never reuse nor unmap this one. */
 void pirn__stack_quarantine(struct pirn__stack_pool *pool,
@@ -77,5 +123,70 @@ void pirn__stack_pool_validate(struct pirn__stack_pool *pool);
 /* True if `address` lies in the guard of this stack: an overflow.  Safe in a
  * signal handler. */
 bool pirn__stack_guards(const struct pirn__stack *stack, const void *address);
+
+/* The usual ways, by what is at hand; behind them those of the pool. */
+
+int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
+                               struct pirn__stack_hand *hand,
+                               struct pirn__stack *out);
+int pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
+                              struct pirn__stack *out);
+void pirn__stack_give_back_slowly(struct pirn__stack_pool *pool,
+                                  struct pirn__stack_hand *hand,
+                                  struct pirn__stack *stack);
+/* There are as many promises at hand as may be: some go back. */
+void pirn__stack_shed(struct pirn__stack_pool *pool,
+                      struct pirn__stack_hand *hand);
+
+/* What is spare has changed. */
+static inline void pirn__stack_tell_spare(struct pirn__stack_hand *hand)
+{
+    /* relaxed: a statistic. */
+    pirn__store(&hand->spare, hand->promises + (hand->hot.base != NULL),
+                relaxed);
+}
+
+static inline int pirn__stack_promise(struct pirn__stack_pool *pool,
+                                      struct pirn__stack_hand *hand,
+                                      struct pirn__stack *out)
+{
+    *out = (struct pirn__stack){ .base = NULL };
+    if (hand == NULL || hand->promises == 0)
+        return pirn__stack_promise_slowly(pool, hand, out);
+    hand->promises--;
+    pirn__stack_tell_spare(hand);
+    return 0;
+}
+
+static inline int pirn__stack_redeem(struct pirn__stack_pool *pool,
+                                     struct pirn__stack_hand *hand,
+                                     struct pirn__stack *out)
+{
+    if (out->base != NULL)
+        return 0;
+    if (hand == NULL || hand->hot.base == NULL)
+        return pirn__stack_redeem_slowly(pool, out);
+    *out = hand->hot;
+    hand->hot.base = NULL;
+    /* As much is spare as was. */
+    hand->promises++;
+    if (hand->promises == PIRN__STACK_PROMISES)
+        pirn__stack_shed(pool, hand);
+    return 0;
+}
+
+static inline void pirn__stack_give_back(struct pirn__stack_pool *pool,
+                                         struct pirn__stack_hand *hand,
+                                         struct pirn__stack *stack)
+{
+    if (PIRN__IS_HOSTILE || hand == NULL || stack->base == NULL ||
+        hand->hot.base != NULL) {
+        pirn__stack_give_back_slowly(pool, hand, stack);
+        return;
+    }
+    hand->hot = *stack;
+    stack->base = NULL;
+    pirn__stack_tell_spare(hand);
+}
 
 #endif /* PIRN_FIBER_STACK_H */

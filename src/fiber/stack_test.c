@@ -23,6 +23,7 @@ enum {
     /* Of these a pool keeps 256 MiB warm; see stack.c. */
     BIG_STACK_SIZE = 4 * 1024 * 1024,
     WARM_BOUND = 64,
+    HANDS = 2,
 };
 
 /* An allocator that counts and can fail. */
@@ -157,7 +158,7 @@ static struct pirn__stack_pool *new_pool(size_t size)
 {
     struct pirn__stack_pool *pool;
 
-    EXPECT_EQ(0, pirn__stack_pool_new(&counted, size, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&counted, size, HANDS, &pool));
     return pool;
 }
 
@@ -222,7 +223,7 @@ TEST(stack_pool_bad_sizes_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pirn__stack_pool *pool = (void *)&bad;
 
-        EXPECT_EQ(-EINVAL, pirn__stack_pool_new(&counted, bad[i], &pool));
+        EXPECT_EQ(-EINVAL, pirn__stack_pool_new(&counted, bad[i], HANDS, &pool));
         EXPECT_PTR_EQ(NULL, pool);
     }
     EXPECT_EQ(0, bytes_out);
@@ -505,10 +506,10 @@ TEST(stack_every_failing_allocation_leaks_nothing)
     struct pirn__stack stack;
 
     takes_left = 0;
-    EXPECT_EQ(-ENOMEM, pirn__stack_pool_new(&counted, STACK_SIZE, &pool));
+    EXPECT_EQ(-ENOMEM, pirn__stack_pool_new(&counted, STACK_SIZE, HANDS, &pool));
     EXPECT_PTR_EQ(NULL, pool);
     takes_left = 1;
-    EXPECT_EQ(0, pirn__stack_pool_new(&counted, STACK_SIZE, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&counted, STACK_SIZE, HANDS, &pool));
     EXPECT_EQ(-ENOMEM, pirn__stack_take(pool, &stack));
     EXPECT_PTR_EQ(NULL, stack.base);
     takes_left = -1;
@@ -806,10 +807,150 @@ TEST(stack_pool_serves_threads)
     pthread_t threads[3];
 
     /* The counting allocator is not for threads. */
-    EXPECT_EQ(0, pirn__stack_pool_new(&pirn__alloc_malloc, STACK_SIZE, &pool));
+    EXPECT_EQ(0, pirn__stack_pool_new(&pirn__alloc_malloc, STACK_SIZE, HANDS, &pool));
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(0, pthread_create(&threads[i], NULL, take_and_give, pool));
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     free_pool(pool);
+}
+
+static size_t in_use(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_stats stats;
+
+    pirn__stack_pool_validate(pool);
+    pirn__stack_stats(pool, &stats);
+    return stats.in_use;
+}
+
+static bool has_regions(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_stats stats;
+
+    pirn__stack_stats(pool, &stats);
+    return stats.guard == PIRN__GUARD_REGION;
+}
+
+/* Goal: what is promised counts as in use, and is a stack once it is wanted, or
+ * goes back without having been one.
+ * Method: promises for more than a slab; every other one redeemed; with a hand and
+ * without. */
+TEST(stack_promises_are_redeemed_or_given_back)
+{
+    enum { COUNT = 200 };
+
+    for (int turn = 0; turn < 2; turn++) {
+        struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+        struct pirn__stack_hand *hand =
+            turn == 0 ? NULL : pirn__stack_hand(pool, 0);
+        struct pirn__stack stacks[COUNT];
+
+        for (int i = 0; i < COUNT; i++)
+            EXPECT_EQ(0, pirn__stack_promise(pool, hand, &stacks[i]));
+        EXPECT_EQ(COUNT, in_use(pool));
+        for (int i = 0; i < COUNT; i += 2) {
+            EXPECT_EQ(0, pirn__stack_redeem(pool, hand, &stacks[i]));
+            *top_byte(&stacks[i]) = 1;
+            EXPECT_EQ(0, pirn__stack_redeem(pool, hand, &stacks[i]));
+        }
+        EXPECT_EQ(COUNT, in_use(pool));
+        for (int i = 0; i < COUNT; i++)
+            pirn__stack_give_back(pool, hand, &stacks[i]);
+        EXPECT_EQ(0, in_use(pool));
+        free_pool(pool);
+    }
+}
+
+/* Goal: tasks that start and end one after the other use one stack, however many
+ * are promised one.
+ * Method: a thousand promises, redeemed and given back in turn. */
+TEST(stack_promises_in_turn_use_one_stack)
+{
+    enum { COUNT = 1000 };
+
+    for (int turn = 0; turn < 2; turn++) {
+        struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+        struct pirn__stack_hand *hand =
+            turn == 0 ? NULL : pirn__stack_hand(pool, 1);
+        struct pirn__stack *stacks = calloc(COUNT, sizeof *stacks);
+        size_t changes = 0;
+        void *base = NULL;
+
+        for (int i = 0; i < COUNT; i++)
+            EXPECT_EQ(0, pirn__stack_promise(pool, hand, &stacks[i]));
+        for (int i = 0; i < COUNT; i++) {
+            EXPECT_EQ(0, pirn__stack_redeem(pool, hand, &stacks[i]));
+            changes += stacks[i].base != base;
+            base = stacks[i].base;
+            pirn__stack_give_back(pool, hand, &stacks[i]);
+            EXPECT_EQ(COUNT - 1 - i, in_use(pool));
+        }
+        if (cache_is_on() && has_regions(pool))
+            EXPECT_EQ(1, changes);
+        free(stacks);
+        free_pool(pool);
+    }
+}
+
+/* Goal: no more is promised than can be mapped, and who takes a stack does not
+ * get one that is promised.
+ * Method: one slab, no more mappings. */
+TEST(stack_promises_are_kept_apart)
+{
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[64], extra;
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    maps_left = 1;
+    for (int i = 0; i < 64; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    EXPECT_EQ(-ENOMEM, pirn__stack_promise(pool, NULL, &extra));
+    EXPECT_EQ(-ENOMEM, pirn__stack_take(pool, &extra));
+    EXPECT_EQ(0, pirn__stack_redeem(pool, NULL, &stacks[0]));
+    EXPECT_EQ(-ENOMEM, pirn__stack_take(pool, &extra));
+    pirn__stack_give_back(pool, NULL, &stacks[0]);
+    EXPECT_EQ(0, pirn__stack_take(pool, &extra));
+    EXPECT_EQ(-ENOMEM, pirn__stack_promise(pool, NULL, &stacks[0]));
+    pirn__stack_give(pool, &extra);
+    for (int i = 1; i < 64; i++)
+        EXPECT_EQ(0, pirn__stack_redeem(pool, NULL, &stacks[i]));
+    for (int i = 1; i < 64; i++)
+        pirn__stack_give_back(pool, NULL, &stacks[i]);
+    free_pool(pool);
+    EXPECT_EQ(0, maps_out);
+    poor_end();
+}
+
+/* Goal: a promise that cannot be kept now still stands; and who has been refused
+ * once takes at once.
+ * Method: no guard can be made when it is redeemed, then one can. */
+TEST(stack_promise_outlives_a_refusal)
+{
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stack, other;
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stack));
+    if (has_regions(pool)) {
+        EXPECT_PTR_EQ(NULL, stack.base);
+        guards_left = protects_left = 0;
+        EXPECT_EQ(-ENOMEM, pirn__stack_redeem(pool, NULL, &stack));
+        EXPECT_PTR_EQ(NULL, stack.base);
+        EXPECT_EQ(1, in_use(pool));
+        EXPECT_EQ(-ENOMEM, pirn__stack_promise(pool, NULL, &other));
+        EXPECT_EQ(1, in_use(pool));
+        guards_left = protects_left = -1;
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &other));
+        EXPECT(other.base != NULL);
+        pirn__stack_give_back(pool, NULL, &other);
+    }
+    EXPECT_EQ(0, pirn__stack_redeem(pool, NULL, &stack));
+    EXPECT(stack.base != NULL);
+    pirn__stack_give_back(pool, NULL, &stack);
+    free_pool(pool);
+    EXPECT_EQ(0, maps_out);
+    poor_end();
 }

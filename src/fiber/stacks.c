@@ -2,11 +2,13 @@
 /* src/fiber/stacks.c - the stack pools of a runtime, one for each power of two.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/lock.h"
 #include "fiber/fiber.h"
 #include "fiber/stack.h"
 #include "sched/runtime.h"
+#include "sched/worker.h"
 #include "task/home.h"
 
 enum {
@@ -15,31 +17,39 @@ enum {
     STACKS_CLASSES = STACKS_MAX_SHIFT - STACKS_MIN_SHIFT + 1,
 };
 
+/* What is in a table stays until the runtime goes. */
 struct pirn__stacks {
-    struct pirn__stack_pool *pools[STACKS_CLASSES];
+    PIRN_ATOMIC(struct pirn__stack_pool *) pools[STACKS_CLASSES];
 };
 
 /* The class of a size in range. */
 static unsigned class_of(size_t size_bytes)
 {
-    unsigned shift = STACKS_MIN_SHIFT;
+    unsigned bits = 64 - (unsigned)__builtin_clzll(size_bytes - 1);
 
-    while (((size_t)1 << shift) < size_bytes)
-        shift++;
-    return shift - STACKS_MIN_SHIFT;
+    return bits < STACKS_MIN_SHIFT ? 0 : bits - STACKS_MIN_SHIFT;
+}
+
+static struct pirn__stacks *table_of(const struct pirn_runtime *rt)
+{
+    /* acquire [stacks.table]: sees it empty, as it was made. */
+    return pirn__load(&rt->stacks, acquire);
+}
+
+static struct pirn__stack_pool *pool_at(const struct pirn__stacks *table,
+                                        unsigned class_index)
+{
+    /* acquire [stacks.pool]: sees the pool as it was made. */
+    return pirn__load(&table->pools[class_index], acquire);
 }
 
 /* The pool of a class, or NULL. */
-static struct pirn__stack_pool *find_pool(struct pirn_runtime *rt,
+static struct pirn__stack_pool *find_pool(const struct pirn_runtime *rt,
                                           unsigned class_index)
 {
-    struct pirn__stack_pool *pool = NULL;
+    const struct pirn__stacks *table = table_of(rt);
 
-    pirn__lock(&rt->stacks_lock);
-    if (rt->stacks != NULL)
-        pool = rt->stacks->pools[class_index];
-    pirn__unlock(&rt->stacks_lock);
-    return pool;
+    return table == NULL ? NULL : pool_at(table, class_index);
 }
 
 /* Make the table of pools, unless another thread was quicker. */
@@ -50,15 +60,22 @@ static int make_table(struct pirn_runtime *rt)
 
     if (table == NULL)
         return -ENOMEM;
-    *table = (struct pirn__stacks){0};
+    memset(table, 0, sizeof *table);
     pirn__lock(&rt->stacks_lock);
-    taken = rt->stacks == NULL;
-    if (taken)
-        rt->stacks = table;
+    taken = table_of(rt) == NULL;
+    if (taken) {
+        /* release [stacks.table]: publishes it. */
+        pirn__store(&rt->stacks, table, release);
+    }
     pirn__unlock(&rt->stacks_lock);
     if (!taken)
         pirn__home_give(&rt->home, table, sizeof *table);
     return 0;
+}
+
+static uint32_t worker_count(const struct pirn_runtime *rt)
+{
+    return rt->pool != NULL ? rt->pool->count : 1;
 }
 
 /* Make the pool of a class, unless another thread was quicker. */
@@ -67,29 +84,20 @@ static int make_pool(struct pirn_runtime *rt, unsigned class_index)
     size_t size = (size_t)1 << (class_index + STACKS_MIN_SHIFT);
     struct pirn__stack_pool *pool;
     bool taken;
-    int rc = pirn__stack_pool_new(&rt->alloc, size, &pool);
+    int rc = pirn__stack_pool_new(&rt->alloc, size, worker_count(rt), &pool);
 
     if (rc < 0)
         return rc;
     pirn__lock(&rt->stacks_lock);
-    taken = rt->stacks->pools[class_index] == NULL;
-    if (taken)
-        rt->stacks->pools[class_index] = pool;
+    taken = find_pool(rt, class_index) == NULL;
+    if (taken) {
+        /* release [stacks.pool]: publishes it. */
+        pirn__store(&table_of(rt)->pools[class_index], pool, release);
+    }
     pirn__unlock(&rt->stacks_lock);
     if (!taken)
         (void)pirn__stack_pool_free(pool);
     return 0;
-}
-
-/* The table stays once it is there. */
-static bool has_table(struct pirn_runtime *rt)
-{
-    bool has;
-
-    pirn__lock(&rt->stacks_lock);
-    has = rt->stacks != NULL;
-    pirn__unlock(&rt->stacks_lock);
-    return has;
 }
 
 /* The allocator and the probe of guards are called without the lock: of threads
@@ -109,7 +117,7 @@ int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
     *out = find_pool(rt, class_index);
     if (*out != NULL)
         return 0;
-    if (!has_table(rt))
+    if (table_of(rt) == NULL)
         rc = make_table(rt);
     if (rc == 0)
         rc = make_pool(rt, class_index);
@@ -120,13 +128,13 @@ int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
 
 static bool stacks_free(struct pirn_runtime *rt)
 {
-    struct pirn__stacks *stacks = rt->stacks;
+    struct pirn__stacks *stacks = table_of(rt);
     bool all = true;
 
     if (stacks == NULL)
         return true;
     for (int i = 0; i < STACKS_CLASSES; i++)
-        all &= pirn__stack_pool_free(stacks->pools[i]);
+        all &= pirn__stack_pool_free(pool_at(stacks, (unsigned)i));
     pirn__home_give(&rt->home, stacks, sizeof *stacks);
     return all;
 }
@@ -144,12 +152,12 @@ static void add_pool(struct pirn__stack_pool *pool, pirn_runtime_info *out)
 
 static void stacks_info(struct pirn_runtime *rt, pirn_runtime_info *out)
 {
-    pirn__lock(&rt->stacks_lock);
-    for (int i = 0; rt->stacks != NULL && i < STACKS_CLASSES; i++) {
-        if (rt->stacks->pools[i] != NULL)
-            add_pool(rt->stacks->pools[i], out);
+    for (unsigned i = 0; i < STACKS_CLASSES; i++) {
+        struct pirn__stack_pool *pool = find_pool(rt, i);
+
+        if (pool != NULL)
+            add_pool(pool, out);
     }
-    pirn__unlock(&rt->stacks_lock);
 }
 
 static void stacks_begin(struct pirn_runtime *rt)

@@ -27,7 +27,7 @@ static bool must_stop(struct pirn__fiber *fiber)
 PIRN__COLD static int refuse(struct pirn__fiber *fiber)
 {
     if (!pirn_coop_spend(fiber->cx))
-        pirn__fiber_switch_out(fiber);
+        (void)pirn__fiber_switch_out(fiber);
     return -ECANCELED;
 }
 
@@ -116,7 +116,7 @@ static int wait_for(struct pirn__fiber *fiber, pirn_future *future,
 
     fiber->awaiting = future;
     do {
-        pirn__fiber_switch_out(fiber);
+        (void)pirn__fiber_switch_out(fiber);
         /* What completed at the last moment is returned, not thrown away. */
         if (pirn__local_poll(fiber->local, future, fiber->cx) == PIRN_READY) {
             fiber->awaiting = NULL;
@@ -159,8 +159,7 @@ static int fiber_yield(struct pirn__local *local)
     if (must_stop(fiber))
         return refuse(fiber);
     fiber->cx->turn_->deferred = PIRN__DEFER_TO_EVENTS;
-    pirn__fiber_switch_out(fiber);
-    return 0;
+    return pirn__fiber_switch_out(fiber);
 }
 
 const struct pirn__waiter_ops pirn__fiber_waiter_ops = {

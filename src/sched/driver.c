@@ -25,7 +25,7 @@
 #include "base/hint.h"
 #include "reactor/reactor.h"
 #include "sched/histogram.h"
-#include "task/task.h"
+#include "task/run_hot.h"
 
 bool pirn__runtime_is_mine(const struct pirn_runtime *rt)
 {
@@ -141,7 +141,7 @@ static enum pirn__wake poll_task(struct pirn_runtime *rt,
     if (rt->histograms != NULL)
         return pirn__histograms_run(rt->histograms, task, &rt->turn,
                                     &rt->cache);
-    return pirn__task_run(task, &rt->turn, &rt->cache);
+    return pirn__task_run_here(task, &rt->turn, &rt->cache);
 }
 
 static void run_task(struct pirn_runtime *rt, struct pirn__task *task,

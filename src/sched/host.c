@@ -149,8 +149,8 @@ static int drive_future(struct pirn_runtime *rt, pirn_future *future,
                                         : pirn__deadline_to_system(deadline));
         woken = woken ? pirn__parker_consume(parker)
                       : pirn__parker_drive_end(parker);
-        woken = woken || turn.deferred;
-        turn.deferred = false;
+        woken = woken || turn.deferred != PIRN__DEFER_NOT;
+        turn.deferred = PIRN__DEFER_NOT;
     }
     if (rc < 0)
         pirn_future_drop(future);

@@ -108,8 +108,8 @@ struct pirn_runtime {
     pirn_report report; /* constant once DONE */
 
     /* The fiber layer's stack pools, made at first use. */
-    pirn_lock stacks_lock;
-    struct pirn__stacks *stacks; /* stacks_lock */
+    pirn_lock stacks_lock; /* to make one */
+    PIRN_ATOMIC(struct pirn__stacks *) stacks;
 };
 
 static inline struct pirn_runtime *pirn__runtime_of(struct pirn__home *home)

@@ -131,6 +131,21 @@ static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
     return true;
 }
 
+/* Published at once, unless there are such that have a place of their own. */
+static void stealable_push_all(struct pirn__worker *worker,
+                               struct pirn__queue *batch)
+{
+    pirn_slink *link;
+
+    if (!worker->keeps_thread) {
+        push_ring_all(worker, batch);
+        return;
+    }
+    while ((link = pirn__queue_pop(batch)) != NULL)
+        (void)stealable_push(worker->pool, worker, pirn__task_of_link(link),
+                             PIRN__ORIGIN_WAKE);
+}
+
 /* Take the whole inbox of a worker, whose count of it follows; how many. */
 static uint64_t take_inbox(struct pirn__worker *owner,
                            struct pirn__queue *taken)
@@ -392,6 +407,7 @@ const struct pirn__taskpool_ops pirn__stealable_ops = {
     .name = "stealable",
     .prepare = stealable_prepare,
     .push = stealable_push,
+    .push_all = stealable_push_all,
     .pop = stealable_pop,
     .pop_shared = stealable_pop_shared,
     .steal = stealable_steal,

@@ -30,6 +30,9 @@ struct pirn__taskpool_ops {
      * other thread.  True if a sleeper may be needed for it. */
     bool (*push)(struct pirn__pool *pool, struct pirn__worker *worker,
                  struct pirn__task *task, enum pirn__origin origin);
+    /* The same for a batch of tasks that this worker ran last, while it runs none;
+     * NULL: one by one. */
+    void (*push_all)(struct pirn__worker *worker, struct pirn__queue *batch);
     /* The next for this worker from where only it looks first, or NULL. */
     struct pirn__task *(*pop)(struct pirn__worker *worker);
     /* The next from where all look; how far is bounded. */

@@ -24,7 +24,7 @@
 #include "sched/pinned.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
-#include "task/task.h"
+#include "task/run_hot.h"
 
 /* The wake that was claimed. */
 static void send_wake(struct pirn__pool *pool)
@@ -137,13 +137,13 @@ static inline void put_back(struct pirn__worker *worker,
     share_batch(worker);
 }
 
-static enum pirn__wake poll_task(struct pirn__worker *worker,
-                                 struct pirn__task *task)
+__attribute__((always_inline)) static inline enum pirn__wake
+poll_task(struct pirn__worker *worker, struct pirn__task *task)
 {
     if (worker->histograms != NULL)
         return pirn__histograms_run(worker->histograms, task, &worker->turn,
                                     &worker->cache);
-    return pirn__task_run(task, &worker->turn, &worker->cache);
+    return pirn__task_run_here(task, &worker->turn, &worker->cache);
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -170,9 +170,9 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
 
 /* Run a task; false if it gave the core to another thread meanwhile, which then
  * must not be touched any more. */
-static inline bool run_task(struct pirn__worker *worker,
-                            struct pirn__task *task,
-                            const struct pirn__local *local)
+__attribute__((always_inline)) static inline bool
+run_task(struct pirn__worker *worker, struct pirn__task *task,
+         const struct pirn__local *local)
 {
     struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;
@@ -228,7 +228,12 @@ static void release_deferred(struct pirn__worker *worker)
     struct pirn__queue ready = {0};
     pirn_slink *link;
 
-    pirn__inbox_take(&worker->deferred, &ready);
+    if (!pirn__inbox_take(&worker->deferred, &ready))
+        return;
+    if (worker->pool->tasks->push_all != NULL) {
+        worker->pool->tasks->push_all(worker, &ready);
+        return;
+    }
     while ((link = pirn__queue_pop(&ready)) != NULL)
         (void)worker->pool->tasks->push(worker->pool, worker,
                                         pirn__task_of_link(link),

@@ -130,36 +130,43 @@ static void tsan_destroy(void *fiber)
 #endif
 
 /* The first code on a new stack. */
-UNWATCHED static void start_watched(void *arg, struct pirn__context *previous)
+UNWATCHED static void start_watched(void *arg)
 {
     struct pirn__context *self = arg;
 
-    asan_arrive(self, previous);
+    asan_arrive(self, self->previous);
     self->fn(self->arg);
+}
+
+UNWATCHED int pirn__context_pass(struct pirn__context *from,
+                                 struct pirn__context *to, int word)
+{
+    if (from->fp_controls || to->fp_controls)
+        pirn__switch_fp(from, to);
+    to->previous = from;
+    asan_leave(&from->fake_stack, to);
+    tsan_leave(from, to);
+    word = pirn__switch_raw(from, to, word);
+    asan_arrive(from, from->previous);
+    return word;
 }
 
 UNWATCHED void pirn__context_switch(struct pirn__context *from,
                                     struct pirn__context *to)
 {
-    struct pirn__context *previous;
-
-    if (from->fp_controls || to->fp_controls)
-        pirn__switch_fp(from, to);
-    asan_leave(&from->fake_stack, to);
-    tsan_leave(from, to);
-    previous = pirn__switch_raw(from, to);
-    asan_arrive(from, previous);
+    (void)pirn__context_pass(from, to, 0);
 }
 
-UNWATCHED void pirn__context_exit(struct pirn__context *from,
-                                  struct pirn__context *to)
+UNWATCHED void pirn__context_exit_with(struct pirn__context *from,
+                                       struct pirn__context *to, int word)
 {
     if (from->fp_controls || to->fp_controls)
         pirn__switch_fp(from, to);
+    to->previous = from;
     /* NULL has ASan free the fake frames of a stack that ends. */
     asan_leave(NULL, to);
     tsan_leave(from, to);
-    (void)pirn__switch_raw(from, to);
+    (void)pirn__switch_raw(from, to, word);
     __builtin_unreachable();
 }
 
@@ -195,13 +202,8 @@ void pirn__context_make(struct pirn__context *context, void *stack_base,
                         size_t stack_size, pirn__context_fn *fn, void *arg,
                         bool fp_controls)
 {
-    /* It will be called with a second argument, which it does not look at and
-     * which no calling convention of ours minds. */
-    pirn__switch_start_fn *start = (pirn__switch_start_fn *)(void (*)(void))fn;
-
     *context = (struct pirn__context){
-        .sp = pirn__switch_make(aligned_top(stack_base, stack_size), start,
-                                arg),
+        .sp = pirn__switch_make(aligned_top(stack_base, stack_size), fn, arg),
         .stack_base = stack_base,
         .stack_size = stack_size,
         .fp_own = fp_controls ? pirn__switch_fp_read() : 0,

@@ -26,7 +26,7 @@
 
     .text
 
-/* struct pirn__context *pirn__switch_raw(from, to): x0 stays what it is. */
+/* int pirn__switch_raw(from, to, word) */
     .globl  pirn__switch_raw
     .hidden pirn__switch_raw
     .type   pirn__switch_raw, %function
@@ -68,6 +68,7 @@ pirn__switch_raw:
     mov     x10, sp
     ldr     x11, [x1]
     str     x10, [x0]
+    mov     w0, w2
     mov     sp, x11
     ldp     x19, x20, [sp, #16]
     ldp     x21, x22, [sp, #32]

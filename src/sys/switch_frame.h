@@ -5,12 +5,9 @@
 
 #include "sys/switch.h"
 
-/* What a new context runs first; never returns. */
-typedef void pirn__switch_start_fn(void *arg, struct pirn__context *previous);
-
-/* Build the frame from which pirn__switch_raw() starts start(arg, previous),
- * in the bytes below `top`, a multiple of 16; returns its stack pointer. */
-void *pirn__switch_make(void *top, pirn__switch_start_fn *start, void *arg);
+/* Build the frame from which pirn__switch_raw() starts start(arg), which never
+ * returns, in the bytes below `top`, a multiple of 16; returns its stack pointer. */
+void *pirn__switch_make(void *top, pirn__context_fn *start, void *arg);
 
 /* The floating-point control words: MXCSR and the x87 control word, or FPCR. */
 uint64_t pirn__switch_fp_read(void);

@@ -559,3 +559,122 @@ TEST(switch_dispose_of_unfinished_contexts)
     coroutine_deinit(&fresh);
     coroutine_deinit(&suspended);
 }
+
+/* A context that is entered, and returns. */
+struct guest {
+    struct coroutine coroutine;
+    struct pirn__host host;
+    int calls;
+};
+
+static struct guest *guest_of(struct coroutine *self)
+{
+    return (struct guest *)(void *)self;
+}
+
+/* At another depth each time, so that what the processor predicts is wrong. */
+__attribute__((noinline)) static int return_from(struct guest *guest, int depth,
+                                                 int word)
+{
+    int rc;
+
+    if (depth > 0)
+        rc = return_from(guest, depth - 1, word);
+    else
+        rc = pirn__host_return(&guest->coroutine.context, &guest->host, word);
+    guest->calls++;
+    return rc;
+}
+
+static void return_sums(struct coroutine *self)
+{
+    struct guest *guest = guest_of(self);
+    int sum = 0;
+
+    for (int i = 0; i < 20; i++) {
+        sum += i;
+        self->value += return_from(guest, i % 5, sum);
+    }
+    pirn__host_exit(&self->context, &guest->host, -1);
+}
+
+static void guest_init(struct guest *guest, bool fp_controls)
+{
+    *guest = (struct guest){ .calls = 0 };
+    coroutine_init(&guest->coroutine, &guest->host.context, return_sums,
+                   fp_controls);
+}
+
+/* Goal: a loop that enters contexts gets the word that each returns with, a context
+ * gets 0, and both keep their locals, however deep they stand.
+ * Method: two contexts that sum up, entered by turns, one of them with control
+ * words of its own. */
+TEST(switch_host_enters_and_contexts_return)
+{
+    struct guest guests[2];
+    int sum = 0;
+
+    guest_init(&guests[0], false);
+    guest_init(&guests[1], true);
+    for (int i = 0; i < 20; i++) {
+        sum += i;
+        for (int k = 0; k < 2; k++)
+            EXPECT_EQ(sum, pirn__host_enter(&guests[k].host,
+                                            &guests[k].coroutine.context));
+    }
+    for (int k = 0; k < 2; k++) {
+        EXPECT_EQ(-1, pirn__host_enter(&guests[k].host,
+                                       &guests[k].coroutine.context));
+        EXPECT_EQ(0, guests[k].coroutine.value);
+        /* Each returned through all frames: 1 to 5 of them, 4 times. */
+        EXPECT_EQ(4 * (1 + 2 + 3 + 4 + 5), guests[k].calls);
+        coroutine_deinit(&guests[k].coroutine);
+    }
+}
+
+#if defined(__x86_64__)
+
+static void spoil_registers(struct coroutine *self)
+{
+    struct guest *guest = guest_of(self);
+
+    __asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15");
+    for (;;) {
+        __asm__ volatile("movq $-1, %%rbx\n\t"
+                         "movq $-1, %%r12\n\t"
+                         "movq $-1, %%r13\n\t"
+                         "movq $-1, %%r14\n\t"
+                         "movq $-1, %%r15"
+                         :
+                         :
+                         : "rbx", "r12", "r13", "r14", "r15");
+        (void)pirn__host_return(&self->context, &guest->host, 1);
+    }
+}
+
+/* Goal: what a loop has in registers survives whatever a context does to them.
+ * Method: more live values than registers, and a context that overwrites all that
+ * a call would have kept. */
+TEST(switch_host_keeps_what_is_in_registers)
+{
+    struct guest guest;
+    uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7;
+
+    guest_init(&guest, false);
+    guest.coroutine.body = spoil_registers;
+    for (int i = 0; i < 10; i++) {
+        __asm__ volatile(""
+                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f),
+                           "+r"(g));
+        EXPECT_EQ(1,
+                  pirn__host_enter(&guest.host, &guest.coroutine.context));
+        __asm__ volatile(""
+                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f),
+                           "+r"(g));
+        EXPECT_EQ(1234567, a * 1000000 + b * 100000 + c * 10000 + d * 1000 +
+                               e * 100 + f * 10 + g);
+    }
+    coroutine_deinit(&guest.coroutine);
+}
+
+#endif

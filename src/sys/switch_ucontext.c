@@ -21,24 +21,24 @@ enum { STACK_HINT = 4096 };
 
 struct record {
     ucontext_t machine;
-    struct pirn__context *previous; /* written by whoever continues it */
-    pirn__switch_start_fn *start;
+    int word; /* written by whoever continues it */
+    pirn__context_fn *start;
     void *arg;
 };
 
 /* What cannot be fetched or continued is a broken stack. */
 #define MUST(call) PIRN_ASSERT((call) == 0)
 
-struct pirn__context *pirn__switch_raw(struct pirn__context *from,
-                                       struct pirn__context *to)
+int pirn__switch_raw(struct pirn__context *from, struct pirn__context *to,
+                     int word)
 {
     struct record here = { .start = NULL };
     struct record *there = to->sp;
 
     from->sp = &here;
-    there->previous = from;
+    there->word = word;
     MUST(swapcontext(&here.machine, &there->machine));
-    return here.previous;
+    return here.word;
 }
 
 /* makecontext passes ints only, so the pointer comes in halves. */
@@ -47,11 +47,11 @@ static void start_record(unsigned high, unsigned low)
     uint64_t bits = (uint64_t)high << 32 | low;
     struct record *record = (struct record *)(uintptr_t)bits;
 
-    record->start(record->arg, record->previous);
+    record->start(record->arg);
     PIRN_ASSERT(!"a context returned from its entry");
 }
 
-void *pirn__switch_make(void *top, pirn__switch_start_fn *start, void *arg)
+void *pirn__switch_make(void *top, pirn__context_fn *start, void *arg)
 {
     struct record *record = (struct record *)(void *)((char *)top -
                                                       sizeof *record);

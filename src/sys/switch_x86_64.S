@@ -16,7 +16,7 @@
 
     .text
 
-/* struct pirn__context *pirn__switch_raw(from, to) */
+/* int pirn__switch_raw(from, to, word) */
     .globl  pirn__switch_raw
     .hidden pirn__switch_raw
     .type   pirn__switch_raw, @function
@@ -44,7 +44,7 @@ pirn__switch_raw:
     .cfi_rel_offset %r15, 0
     movq    %rsp, (%rdi)
     movq    (%rsi), %rsp
-    movq    %rdi, %rax
+    movl    %edx, %eax
     popq    %r15
     .cfi_adjust_cfa_offset -8
     .cfi_restore %r15
@@ -70,8 +70,91 @@ pirn__switch_raw:
     .cfi_endproc
     .size   pirn__switch_raw, . - pirn__switch_raw
 
+/* See pirn__host_enter() in switch.h, which jumps here: rdi is the host, rsi the
+ * context, rax where the host goes on.  The host has saved its registers but for
+ * rsp and rbp.  A suspended context looks as above; here the way back into it is a
+ * `ret`, for in the list of the processor it is the way back of the context that
+ * left last by pirn__switch_return(), which returns 0. */
+    .globl  pirn__switch_enter
+    .hidden pirn__switch_enter
+    .type   pirn__switch_enter, @function
+    .p2align 4
+pirn__switch_enter:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %rax
+    movq    %rsp, (%rdi)
+    movq    %rbp, 8(%rdi)
+    movq    %rax, 16(%rdi)
+    movq    (%rsi), %rsp
+    .cfi_def_cfa %rsp, 56
+    .cfi_offset %rip, -8
+    .cfi_offset %rbp, -16
+    .cfi_offset %rbx, -24
+    .cfi_offset %r12, -32
+    .cfi_offset %r13, -40
+    .cfi_offset %r14, -48
+    .cfi_offset %r15, -56
+    xorl    %eax, %eax
+    popq    %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq    %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq    %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq    %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq    %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    popq    %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size   pirn__switch_enter, . - pirn__switch_enter
+
+/* int pirn__switch_return(from, host, word) */
+    .globl  pirn__switch_return
+    .hidden pirn__switch_return
+    .type   pirn__switch_return, @function
+    .p2align 4
+pirn__switch_return:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq   %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq   %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq   %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq   %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq   %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    movq    %rsp, (%rdi)
+    movl    %edx, %eax
+    movq    8(%rsi), %rbp
+    movq    (%rsi), %rsp
+    .cfi_undefined %rip
+    notrack jmp *16(%rsi)
+    .cfi_endproc
+    .size   pirn__switch_return, . - pirn__switch_return
+
 /* The outermost frame of every context: rbx is the function, r12 its argument,
- * rax the context that was left.  There is no return address, which is where
+ * There is no return address, which is where
  * backtraces end.  The nop lets an unwinder that looks up the byte before the
  * address of a context that has not started yet find this frame too. */
     .type   switch_start, @function
@@ -83,7 +166,6 @@ pirn__switch_raw:
 switch_start:
     endbr64
     movq    %r12, %rdi
-    movq    %rax, %rsi
     callq   *%rbx
     ud2
     .cfi_endproc

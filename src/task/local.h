@@ -17,6 +17,7 @@
 #include "base/atomic.h"
 #include "base/hint.h"
 #include "base/prng.h"
+#include "sys/switch.h"
 #include "sys/tls.h"
 
 struct pirn__home;
@@ -52,11 +53,17 @@ struct pirn__turn {
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
+    struct pirn__host *host;      /* to enter, with PIRN__POLL_ENTERS, */
+    struct pirn__context *context; /* this */
     uint32_t loan;                /* references left to hand out; see state.h */
     uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */
     char message[128];            /* of the failure */
 };
+
+/* What the poll of a task returns whose code stands on a stack of its own: enter
+ * that, and take for the answer what it returns with.  Only to who runs tasks. */
+#define PIRN__POLL_ENTERS ((enum pirn_poll)(PIRN_READY + 1))
 
 /* How a straight-line call waits here: registered by the fiber layer for
  * fibers; NULL on a plain thread, which parks. */
@@ -81,6 +88,7 @@ struct pirn__local {
      * may suspend.  A fiber starts with 0 and its own value is switched with
      * it. */
     uint32_t no_suspend;
+    struct pirn__host host; /* its own stack, while a fiber runs */
     bool watches_faults; /* this thread has a stack for fault reports */
     struct pirn__parker *parker; /* made at the first park of this thread */
     struct pirn__prng prng; /* seeded at its first use; 0 before */

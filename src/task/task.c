@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "task/group.h"
 #include "task/local.h"
+#include "task/run_hot.h"
 
 const struct pirn__task_ops pirn__stackless_ops = {.injects = false};
 
@@ -300,41 +301,20 @@ static inline void settle_ready(struct pirn__task *task,
     settle(task, turn, outcome, true, cache);
 }
 
+void pirn__task_drop(struct pirn__task *task, struct pirn__turn *turn,
+                     int outcome, struct pirn__slab_cache *cache)
+{
+    drop_and_settle(task, turn, outcome, cache);
+}
+
+void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
+                    struct pirn__slab_cache *cache)
+{
+    settle_ready(task, turn, cache);
+}
+
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
-    pirn__state *state = pirn__task_state(task);
-    pirn_waker waker = pirn__task_waker_borrowed(task);
-    pirn_cx cx = {.waker = &waker, .turn_ = turn};
-    pirn_future *future = pirn__task_future(task);
-
-    turn->task = task;
-    turn->own_waker = &waker;
-    turn->failed = false;
-    turn->deferred = false;
-    turn->loan = PIRN__LOAN;
-    switch (pirn__state_start(state, turn->worker_index)) {
-    case PIRN__START_LEAVE:
-        turn->own_waker = NULL;
-        return PIRN__WAKE_NONE;
-    case PIRN__START_ABORT:
-        drop_and_settle(task, turn, PIRN_EABORTED, cache);
-        return PIRN__WAKE_NONE;
-    case PIRN__START_CANCEL:
-        if (!task->ops->injects) {
-            drop_and_settle(task, turn, -ECANCELED, cache);
-            return PIRN__WAKE_NONE;
-        }
-        break;
-    case PIRN__START_POLL:
-        break;
-    }
-    if (future->ops->poll(future, &cx) == PIRN_PENDING) {
-        cx.turn_->own_waker = NULL;
-        return pirn__state_end(state, cx.turn_->deferred,
-                                    cx.turn_->loan);
-    }
-    /* The worker may have gone on without us, with its turn and its cache. */
-    settle_ready(task, cx.turn_, cx.turn_ == turn ? cache : NULL);
-    return PIRN__WAKE_NONE;
+    return pirn__task_run_here(task, turn, cache);
 }
