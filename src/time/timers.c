@@ -531,7 +531,9 @@ void pirn__timer_cancel(pirn_timer *timer)
     pirn_waker_wake(waker);
 }
 
-enum { FIRE_BATCH = 32 };
+/* What is done under the lock at a time: entries that are fired, and entries that
+ * are brought nearer to it. */
+enum { FIRE_BATCH = 32, SETTLE_BATCH = 32 };
 
 /* Take up to a batch of due entries, and their wakers. */
 static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
@@ -547,6 +549,7 @@ static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
         set_state(timer, PIRN__TIMER_FIRED);
         wakers[count++] = call_waker_locked(timer);
     }
+    pirn__wheel_settle(&timers->wheel, SETTLE_BATCH);
     publish_next_locked(timers);
     return count;
 }
