@@ -52,7 +52,7 @@ static void set_state(struct pirn__worker *worker,
                       enum pirn__worker_state state)
 {
     /* seq_cst [worker.state]: against a thread that arms a timer on this wheel
-     * and then looks whether it has to set the alarm. */
+     * and then looks whether it has to set the alarm; see alarm.c. */
     pirn__store(&worker->state, (uint32_t)state, seq_cst);
 }
 
@@ -332,18 +332,6 @@ static struct pirn__task *search(struct pirn__worker *worker)
 
 /* Sleeping. */
 
-/* Set the alarm for the wheel, which nobody else looks at while we sleep. */
-static void set_alarm(struct pirn__worker *worker)
-{
-    /* seq_cst [timers.next]: after the state says that we sleep, against a
-     * thread that arms an earlier timer. */
-    uint64_t next = pirn__load(&worker->timers.next, seq_cst);
-    pirn_deadline deadline = pirn__timers_to_system(&worker->timers, next);
-
-    if (deadline.ns != UINT64_MAX)
-        pirn__alarm_arm(&worker->alarm, deadline);
-}
-
 static void wait_for_event(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
@@ -393,7 +381,7 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     worker->harvest.woken = false;
     worker->searching = false;
     set_state(worker, PIRN__WORKER_SLEEPING);
-    set_alarm(worker);
+    pirn__worker_set_alarm(worker);
     tell_shutdown(pool);
     if (pirn__pinned_has(worker))
         sleep_by_name(worker, searching);
@@ -428,33 +416,6 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     if (task == NULL)
         sleep_until_event(worker, nap_ns);
     return task;
-}
-
-/* The alarm of a wheel whose worker sleeps: whoever harvests it fires. */
-void pirn__worker_alarm(struct pirn__alarm *alarm)
-{
-    struct pirn__worker *worker =
-        PIRN_CONTAINER_OF(alarm, struct pirn__worker, alarm);
-
-    pirn__timers_fire(&worker->timers, SIZE_MAX);
-    /* relaxed: a hint; a worker that runs looks at its wheel itself. */
-    if (pirn__load(&worker->state, relaxed) == PIRN__WORKER_SLEEPING)
-        set_alarm(worker);
-}
-
-/* An earlier deadline was published on a wheel. */
-void pirn__worker_earlier(struct pirn__timers *timers)
-{
-    struct pirn__worker *worker =
-        PIRN_CONTAINER_OF(timers, struct pirn__worker, timers);
-
-    /* The timer descriptor would wake a worker of the parent. */
-    if (pirn__home_is_forked(timers->home))
-        return;
-    /* seq_cst [worker.state]: after the deadline was published; against a
-     * worker that says it sleeps and then looks at its wheel. */
-    if (pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING)
-        set_alarm(worker);
 }
 
 void pirn__worker_drain(struct pirn__worker *worker)

@@ -182,7 +182,9 @@ void pirn__pool_wake(struct pirn__home *home);
 void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
                      pirn_deadline deadline);
 
-/* worker.c: the alarm of a sleeping worker's wheel; an earlier deadline. */
+/* alarm.c: set the alarm of a worker that has said that it sleeps; its event; an
+ * earlier deadline on the wheel. */
+void pirn__worker_set_alarm(struct pirn__worker *worker);
 void pirn__worker_alarm(struct pirn__alarm *alarm);
 void pirn__worker_earlier(struct pirn__timers *timers);
 
