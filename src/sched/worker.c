@@ -200,9 +200,17 @@ static void release_deferred(struct pirn__worker *worker)
 
 static void fire_timers(struct pirn__worker *worker)
 {
-    /* relaxed: only whether a clock read is worth it. */
-    if (pirn__load(&worker->timers.next, relaxed) != UINT64_MAX)
-        pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
+    /* relaxed: only whether a look is worth it; who arms an entry on this wheel
+     * from elsewhere is seen the next time, or before we sleep. */
+    uint64_t next = pirn__load(&worker->timers.next, relaxed);
+
+    if (next == UINT64_MAX)
+        return;
+    worker->turn.now_ns = pirn__timers_now(&worker->timers);
+    if (next <= worker->turn.now_ns &&
+        pirn__timers_fire_at(&worker->timers, worker->turn.now_ns,
+                             PIRN__EVENT_INTERVAL) > 0)
+        worker->waits = 0;
 }
 
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
@@ -408,6 +416,8 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     /* A wake that is ours has to be followed by a search. */
     if (!worker->searching)
         nap_ns = pirn__nap_plan(worker);
+    if (!worker->searching && pirn__worker_awaits_timer(worker))
+        return NULL;
     if (nap_ns == 0) {
         task = search(worker);
         if (task == NULL)

@@ -62,6 +62,8 @@ struct pirn__worker {
     uint64_t hunt_ns;    /* see nap.h: when it stole last, or was woken */
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
+    uint64_t alarm_late_ns; /* see alarm.c: how late it has been of late */
+    uint32_t waits; /* see alarm.c: looks in a row that were waits for a timer */
     uint32_t lifo_runs;
     uint32_t tick;
     uint32_t until_shared; /* ticks until it looks at the shared queue */
@@ -181,6 +183,10 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
 void pirn__pool_wake(struct pirn__home *home);
 void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
                      pirn_deadline deadline);
+
+/* alarm.c: the next entry is due before an alarm could wake us: look again instead
+ * of a sleep.  Owner; after a look at the wheel. */
+bool pirn__worker_awaits_timer(struct pirn__worker *worker);
 
 /* alarm.c: set the alarm of a worker that has said that it sleeps; its event; an
  * earlier deadline on the wheel. */

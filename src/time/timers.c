@@ -556,7 +556,12 @@ static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
 
 size_t pirn__timers_fire(struct pirn__timers *timers, size_t limit)
 {
-    uint64_t now = pirn__timers_now(timers);
+    return pirn__timers_fire_at(timers, pirn__timers_now(timers), limit);
+}
+
+size_t pirn__timers_fire_at(struct pirn__timers *timers, uint64_t now,
+                            size_t limit)
+{
     pirn_waker wakers[FIRE_BATCH];
     size_t fired = 0;
     size_t count;
