@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sched/alarm.c - the kernel timer of a worker that sleeps.
+/* src/sched/alarm.c - a worker's wheel, and its alarm while it sleeps.
  *
  * A worker that runs looks at its wheel itself.  Before it sleeps it says so and
  * sets its alarm, an event of the wait set; whoever harvests it fires the wheel.
@@ -9,8 +9,14 @@
  * state, all of which is about the time by which it is late: 4 us, or 20 on a
  * virtual machine.  So if the next entry is nearer than that, a sleep would make it
  * late and save nothing, and the worker stays up and looks again.  How late alarms
- * are it learns from those that wake it; what a busy machine adds counts up to a bound, and
- * so do the looks, in case the clock stands still.
+ * are it learns from those that wake it; what a busy machine adds counts up to a
+ * bound, and so do the looks, in case the clock stands still.
+ *
+ * Often the kernel wakes another worker than the one whose alarm it is, the one
+ * that fell asleep last, and again for the next one.  If that is near, the wheel
+ * becomes its *ward*: it looks at it as at its own as long as it stays up and the
+ * owner sleeps, and sets the alarm when it sleeps itself.  Meanwhile the alarm is
+ * set for a later time, in case what it runs takes long.  A wheel has one guardian.
  */
 #include "sched/runtime.h"
 #include "sched/worker.h"
@@ -18,10 +24,24 @@
 enum {
     LATE_MOST_NS = 16 * 1000,
     LATE_WEIGHT = 8, /* the mean of about so many alarms */
-    WAITS_MOST = 128,
+    WARD_ALARM_NS = 500 * 1000, /* the alarm of a wheel that has a guardian */
 };
 
-void pirn__worker_set_alarm(struct pirn__worker *worker)
+#ifdef PIRN_MODEL
+enum { WAITS_MOST = 1 }; /* a look has many steps */
+#else
+enum { WAITS_MOST = 128 };
+#endif
+
+static bool is_asleep(const struct pirn__worker *worker)
+{
+    /* seq_cst [worker.state]: after a deadline was published; against a worker
+     * that says it sleeps and then looks at its wheel. */
+    return pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING;
+}
+
+/* Set the alarm for the next entry. */
+static void set_own(struct pirn__worker *worker)
 {
     /* seq_cst [timers.next]: after the state says that we sleep, against a
      * thread that arms an earlier timer. */
@@ -32,12 +52,101 @@ void pirn__worker_set_alarm(struct pirn__worker *worker)
         pirn__alarm_arm(&worker->alarm, deadline);
 }
 
-static bool is_asleep(const struct pirn__worker *worker)
+/* Wards. */
+
+/* True if `self` now serves the wheel of `worker`, which sleeps. */
+static bool take_ward(struct pirn__worker *self, struct pirn__worker *worker)
 {
-    /* seq_cst [worker.state]: after a deadline was published; against a worker
-     * that says it sleeps and then looks at its wheel. */
-    return pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING;
+    /* relaxed: several guardians would only be one too many. */
+    if (self->ward != NULL || pirn__swap(&worker->is_ward, 1, relaxed) != 0)
+        return false;
+    self->ward = worker;
+    return true;
 }
+
+static void leave_ward(struct pirn__worker *self)
+{
+    /* relaxed: as above. */
+    pirn__store(&self->ward->is_ward, 0, relaxed);
+    self->ward = NULL;
+}
+
+/* We sleep as well. */
+static void hand_ward_back(struct pirn__worker *self)
+{
+    struct pirn__worker *worker = self->ward;
+
+    leave_ward(self);
+    if (is_asleep(worker))
+        set_own(worker);
+}
+
+void pirn__worker_set_alarm(struct pirn__worker *worker)
+{
+    set_own(worker);
+    if (worker->ward != NULL)
+        hand_ward_back(worker);
+}
+
+/* Looking. */
+
+static void look_at_wheel(struct pirn__worker *self,
+                          struct pirn__timers *timers)
+{
+    /* relaxed: only whether a look is worth it; who arms an entry on this wheel
+     * from elsewhere is seen the next time, or before we sleep. */
+    uint64_t next = pirn__load(&timers->next, relaxed);
+
+    if (next == UINT64_MAX)
+        return;
+    if (self->turn.now_ns == 0)
+        self->turn.now_ns = pirn__timers_now(timers);
+    if (next <= self->turn.now_ns &&
+        pirn__timers_fire_at(timers, self->turn.now_ns,
+                             PIRN__EVENT_INTERVAL) > 0)
+        self->waits = 0;
+}
+
+void pirn__worker_fire_timers(struct pirn__worker *worker)
+{
+    look_at_wheel(worker, &worker->timers);
+    if (worker->ward == NULL)
+        return;
+    if (is_asleep(worker->ward))
+        look_at_wheel(worker, &worker->ward->timers);
+    else
+        leave_ward(worker);
+}
+
+/* Of the wheel, and that of the ward. */
+static uint64_t next_of(const struct pirn__worker *worker)
+{
+    /* relaxed: an earlier one is seen the next time, or before we sleep. */
+    uint64_t next = pirn__load(&worker->timers.next, relaxed);
+    uint64_t other = UINT64_MAX;
+
+    if (worker->ward != NULL)
+        /* relaxed: as above. */
+        other = pirn__load(&worker->ward->timers.next, relaxed);
+    return next < other ? next : other;
+}
+
+static bool is_near(const struct pirn__worker *worker, uint64_t now)
+{
+    return now != 0 && next_of(worker) < now + worker->alarm_late_ns;
+}
+
+bool pirn__worker_awaits_timer(struct pirn__worker *worker)
+{
+    if (worker->waits == WAITS_MOST || !is_near(worker, worker->turn.now_ns)) {
+        worker->waits = 0;
+        return false;
+    }
+    worker->waits++;
+    return true;
+}
+
+/* Alarms. */
 
 /* `self` was woken at `now` by an alarm that was set for `due`, or for a time soon
  * after it. */
@@ -52,19 +161,20 @@ static void learn_lateness(struct pirn__worker *self, uint64_t due,
     self->alarm_late_ns += late / LATE_WEIGHT;
 }
 
-bool pirn__worker_awaits_timer(struct pirn__worker *worker)
+/* The alarm of another worker, which sleeps, has woken `self`. */
+static void serve_sleeper(struct pirn__worker *self,
+                          struct pirn__worker *worker, uint64_t now)
 {
-    /* relaxed: an earlier one is seen the next time, or before we sleep. */
-    uint64_t next = pirn__load(&worker->timers.next, relaxed);
-    uint64_t now = worker->turn.now_ns;
-
-    if (now == 0 || worker->waits == WAITS_MOST ||
-        next >= now + worker->alarm_late_ns) {
-        worker->waits = 0;
-        return false;
+    if (self != NULL && take_ward(self, worker)) {
+        if (is_near(self, now)) {
+            pirn__alarm_arm(&worker->alarm,
+                            pirn__timers_to_system(&worker->timers,
+                                                   now + WARD_ALARM_NS));
+            return;
+        }
+        leave_ward(self);
     }
-    worker->waits++;
-    return true;
+    set_own(worker);
 }
 
 void pirn__worker_alarm(struct pirn__alarm *alarm)
@@ -82,7 +192,7 @@ void pirn__worker_alarm(struct pirn__alarm *alarm)
     /* Its own worker gets up, and sets the alarm before it sleeps again: to set
      * it twice would cost as much again as to be woken by it. */
     if (worker != self && is_asleep(worker))
-        pirn__worker_set_alarm(worker);
+        serve_sleeper(self, worker, now);
 }
 
 void pirn__worker_earlier(struct pirn__timers *timers)
@@ -94,5 +204,5 @@ void pirn__worker_earlier(struct pirn__timers *timers)
     if (pirn__home_is_forked(timers->home))
         return;
     if (is_asleep(worker))
-        pirn__worker_set_alarm(worker);
+        set_own(worker);
 }

@@ -55,6 +55,19 @@ TEST(alarm_without_a_look_at_the_clock_lets_the_worker_sleep)
     EXPECT(!pirn__worker_awaits_timer(&worker));
 }
 
+/* Goal: the wheel of a sleeper that a worker serves counts as its own.
+ * Method: nothing of its own, and a ward with a timer at hand. */
+TEST(alarm_of_a_ward_keeps_the_worker_up)
+{
+    static struct pirn__worker worker, ward;
+
+    worker_init(&worker, UINT64_MAX);
+    worker_init(&ward, NOW_NS + 1);
+    EXPECT(!pirn__worker_awaits_timer(&worker));
+    worker.ward = &ward;
+    EXPECT(pirn__worker_awaits_timer(&worker));
+}
+
 /* Goal: on a clock that stands still nobody stays up for ever.
  * Method: the same time, again and again; after the sleep it may begin anew. */
 TEST(alarm_on_a_standing_clock_is_set_in_the_end)

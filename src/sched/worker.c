@@ -198,21 +198,6 @@ static void release_deferred(struct pirn__worker *worker)
                                         PIRN__ORIGIN_WAKE);
 }
 
-static void fire_timers(struct pirn__worker *worker)
-{
-    /* relaxed: only whether a look is worth it; who arms an entry on this wheel
-     * from elsewhere is seen the next time, or before we sleep. */
-    uint64_t next = pirn__load(&worker->timers.next, relaxed);
-
-    if (next == UINT64_MAX)
-        return;
-    worker->turn.now_ns = pirn__timers_now(&worker->timers);
-    if (next <= worker->turn.now_ns &&
-        pirn__timers_fire_at(&worker->timers, worker->turn.now_ns,
-                             PIRN__EVENT_INTERVAL) > 0)
-        worker->waits = 0;
-}
-
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
  * The wake of a stop was not claimed, and is passed on at once: we may be about
  * to run a task that does not come back. */
@@ -245,7 +230,7 @@ static void look_for_events(struct pirn__worker *worker)
         take_wake(worker);
     }
     worker->turn.now_ns = 0;
-    fire_timers(worker);
+    pirn__worker_fire_timers(worker);
     release_deferred(worker);
     share_batch(worker);
 }
