@@ -6,8 +6,8 @@
  * Who arms an earlier entry on the wheel meanwhile sets the alarm again.
  *
  * An alarm costs a processor to set, to be interrupted by and to leave its idle
- * state, all of which is about the time by which it is late: 4 us, or 20 on a
- * virtual machine.  So if the next entry is nearer than that, a sleep would make it
+ * state, all of which is about the time by which it is late: 20 us on a virtual
+ * machine.  So if the next entry is nearer than that, a sleep would make it
  * late and save nothing, and the worker stays up and looks again.  How late alarms
  * are it learns from those that wake it; what a busy machine adds counts up to a
  * bound, and so do the looks, in case the clock stands still.
