@@ -52,7 +52,7 @@ static void set_state(struct pirn__worker *worker,
                       enum pirn__worker_state state)
 {
     /* seq_cst [worker.state]: against a thread that arms a timer on this wheel
-     * and then looks whether it has to set the alarm. */
+     * and then looks whether it has to set the alarm; see alarm.c. */
     pirn__store(&worker->state, (uint32_t)state, seq_cst);
 }
 
@@ -240,13 +240,6 @@ static void release_deferred(struct pirn__worker *worker)
                                         PIRN__ORIGIN_WAKE);
 }
 
-static void fire_timers(struct pirn__worker *worker)
-{
-    /* relaxed: only whether a clock read is worth it. */
-    if (pirn__load(&worker->timers.next, relaxed) != UINT64_MAX)
-        pirn__timers_fire(&worker->timers, PIRN__EVENT_INTERVAL);
-}
-
 /* A harvested wake is ours, and counts as a searcher: we search from now on.
  * The wake of a stop was not claimed, and is passed on at once: we may be about
  * to run a task that does not come back. */
@@ -280,7 +273,7 @@ static void look_for_events(struct pirn__worker *worker)
     }
     worker->spent_turns = 0;
     worker->turn.now_ns = 0;
-    fire_timers(worker);
+    pirn__worker_fire_timers(worker);
     release_deferred(worker);
     share_batch(worker);
 }
@@ -440,18 +433,6 @@ static struct pirn__task *search(struct pirn__worker *worker)
 
 /* Sleeping. */
 
-/* Set the alarm for the wheel, which nobody else looks at while we sleep. */
-static void set_alarm(struct pirn__worker *worker)
-{
-    /* seq_cst [timers.next]: after the state says that we sleep, against a
-     * thread that arms an earlier timer. */
-    uint64_t next = pirn__load(&worker->timers.next, seq_cst);
-    pirn_deadline deadline = pirn__timers_to_system(&worker->timers, next);
-
-    if (deadline.ns != UINT64_MAX)
-        pirn__alarm_arm(&worker->alarm, deadline);
-}
-
 static void wait_for_event(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
@@ -503,7 +484,7 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     if (nap_ns == 0)
         pirn__slabs_trim(&pool->rt->slabs, &worker->cache);
     set_state(worker, PIRN__WORKER_SLEEPING);
-    set_alarm(worker);
+    pirn__worker_set_alarm(worker);
     tell_shutdown(pool);
     if (pirn__pinned_has(worker))
         sleep_by_name(worker, searching);
@@ -530,6 +511,8 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     /* A wake that is ours has to be followed by a search. */
     if (!worker->searching)
         nap_ns = pirn__nap_plan(worker);
+    if (!worker->searching && pirn__worker_awaits_timer(worker))
+        return NULL;
     if (nap_ns == 0) {
         task = search(worker);
         if (task == NULL)
@@ -538,33 +521,6 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     if (task == NULL)
         sleep_until_event(worker, nap_ns);
     return task;
-}
-
-/* The alarm of a wheel whose worker sleeps: whoever harvests it fires. */
-void pirn__worker_alarm(struct pirn__alarm *alarm)
-{
-    struct pirn__worker *worker =
-        PIRN_CONTAINER_OF(alarm, struct pirn__worker, alarm);
-
-    pirn__timers_fire(&worker->timers, SIZE_MAX);
-    /* relaxed: a hint; a worker that runs looks at its wheel itself. */
-    if (pirn__load(&worker->state, relaxed) == PIRN__WORKER_SLEEPING)
-        set_alarm(worker);
-}
-
-/* An earlier deadline was published on a wheel. */
-void pirn__worker_earlier(struct pirn__timers *timers)
-{
-    struct pirn__worker *worker =
-        PIRN_CONTAINER_OF(timers, struct pirn__worker, timers);
-
-    /* The timer descriptor would wake a worker of the parent. */
-    if (pirn__home_is_forked(timers->home))
-        return;
-    /* seq_cst [worker.state]: after the deadline was published; against a
-     * worker that says it sleeps and then looks at its wheel. */
-    if (pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING)
-        set_alarm(worker);
 }
 
 void pirn__worker_drain(struct pirn__worker *worker)

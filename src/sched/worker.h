@@ -68,6 +68,9 @@ struct pirn__worker {
     uint64_t hunt_ns;    /* see nap.h: when it stole last, or was woken */
     uint32_t hunt_tasks; /* that it stole; 0: it was woken */
     uint64_t nap_ns;     /* the last one; 0: the last hunt was worth it */
+    uint64_t alarm_late_ns; /* see alarm.c: how late it has been of late */
+    struct pirn__worker *ward; /* see alarm.c: NULL, or whose wheel it serves */
+    uint32_t waits; /* see alarm.c: looks in a row that were waits for a timer */
     uint32_t lifo_runs;
     uint32_t tick;      /* counts what it looks for to run */
     uint32_t shared_at; /* the tick at which it looks at the shared queue */
@@ -97,6 +100,7 @@ struct pirn__worker {
     PIRN_ATOMIC(uint32_t) named_sleep; /* 1: asleep, to be woken by name */
     struct pirn__timers timers;
     struct pirn__alarm alarm; /* the next due time, while it sleeps */
+    PIRN_ATOMIC(uint32_t) is_ward; /* 1: see alarm.c */
 
     struct pirn__worker_counters counters;
     uint64_t polls_seen; /* the monitor's, under its lock */
@@ -210,7 +214,16 @@ void pirn__pool_wake(struct pirn__home *home);
 void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
                      pirn_deadline deadline);
 
-/* worker.c: the alarm of a sleeping worker's wheel; an earlier deadline. */
+/* alarm.c: fire what is due, at the beginning of a turn.  Owner. */
+void pirn__worker_fire_timers(struct pirn__worker *worker);
+
+/* alarm.c: the next entry is due before an alarm could wake us: look again instead
+ * of a sleep.  Owner; after a look at the wheel. */
+bool pirn__worker_awaits_timer(struct pirn__worker *worker);
+
+/* alarm.c: set the alarm of a worker that has said that it sleeps; its event; an
+ * earlier deadline on the wheel. */
+void pirn__worker_set_alarm(struct pirn__worker *worker);
 void pirn__worker_alarm(struct pirn__alarm *alarm);
 void pirn__worker_earlier(struct pirn__timers *timers);
 

@@ -7,6 +7,9 @@
 #include <errno.h>
 
 #include "engine/model_workers.h"
+#include "sys/sys.h"
+
+enum { NEAR_NS = 16000 }; /* how late alarms seem to be */
 
 /* A task that wakes another one and does not come back before that has run. */
 static enum pirn_poll waiting_waker_poll(pirn_future *self, pirn_cx *cx)
@@ -389,6 +392,43 @@ MODEL(worker_two_timers_in_a_row, .preemptions = -1, .stale = -1,
         tasks[i] = spawn_late_meeting(2000000 + i * 1000000);
     for (int i = 0; i < 2; i++)
         join(tasks[i]);
+    expect_before_the_monitor();
+    end();
+}
+
+/* Two timers in a row, so near that whoever is woken for the first one stays up
+ * for the second, as long as it may. */
+static void run_near_timers(void)
+{
+    pirn_task *tasks[2];
+
+    begin(2);
+    for (uint32_t i = 0; i < 2; i++)
+        rt->pool->workers[i]->alarm_late_ns = NEAR_NS;
+    for (uint64_t i = 0; i < 2; i++)
+        tasks[i] = spawn_late_meeting(2000000 + i * NEAR_NS / 2);
+    for (int i = 0; i < 2; i++)
+        join(tasks[i]);
+}
+
+/* Goal: who serves the wheel of a sleeper and then sleeps itself leaves it with an
+ * alarm for its next timer. */
+MODEL(worker_guardian_that_falls_asleep, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    /* Nobody has to meet anybody. */
+    pirn__init(&begun, 2);
+    run_near_timers();
+    EXPLORE_CHECK(pirn__sys->clock_ns() < 2000000 + 2 * NEAR_NS);
+    end();
+}
+
+/* Goal: when it is held instead, by a task that waits for the second timer, that
+ * one fires all the same. */
+MODEL(worker_guardian_that_is_held, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    run_near_timers();
     expect_before_the_monitor();
     end();
 }

@@ -531,7 +531,9 @@ void pirn__timer_cancel(pirn_timer *timer)
     pirn_waker_wake(waker);
 }
 
-enum { FIRE_BATCH = 32 };
+/* What is done under the lock at a time: entries that are fired, and entries that
+ * are brought nearer to it. */
+enum { FIRE_BATCH = 32, SETTLE_BATCH = 32 };
 
 /* Take up to a batch of due entries, and their wakers. */
 static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
@@ -547,13 +549,19 @@ static size_t fire_batch_locked(struct pirn__timers *timers, uint64_t now,
         set_state(timer, PIRN__TIMER_FIRED);
         wakers[count++] = call_waker_locked(timer);
     }
+    pirn__wheel_settle(&timers->wheel, SETTLE_BATCH);
     publish_next_locked(timers);
     return count;
 }
 
 size_t pirn__timers_fire(struct pirn__timers *timers, size_t limit)
 {
-    uint64_t now = pirn__timers_now(timers);
+    return pirn__timers_fire_at(timers, pirn__timers_now(timers), limit);
+}
+
+size_t pirn__timers_fire_at(struct pirn__timers *timers, uint64_t now,
+                            size_t limit)
+{
     pirn_waker wakers[FIRE_BATCH];
     size_t fired = 0;
     size_t count;

@@ -122,6 +122,10 @@ void pirn__timer_stop(pirn_timer *timer);
 /* Fire everything that is due; returns how many were woken, at most `limit`. */
 size_t pirn__timers_fire(struct pirn__timers *timers, size_t limit);
 
+/* The same for a caller that has just read this clock. */
+size_t pirn__timers_fire_at(struct pirn__timers *timers, uint64_t now,
+                            size_t limit);
+
 /* Mark every entry DEAD and wake it; later arms are refused. */
 void pirn__timers_shutdown(struct pirn__timers *timers);
 

@@ -1,37 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* src/time/wheel.c - nine levels of 64 slots, each 64 times as coarse as the
+/* src/time/wheel.c - nine levels of 128 slots, each 64 times as coarse as the
  * one below.
  *
- * Level 0 has one slot a tick.  The level of an entry is the highest group of
- * six bits in which its tick differs from `elapsed`, its slot is that group of
- * its tick.  So ticks never wrap: 54 bits of ticks are all the times there are.
+ * Level 0 has one slot a tick.  64 slots are a group, as long as one slot of the
+ * next level; a level holds the group of `elapsed` and the one after it.  Ticks
+ * never wrap: 54 bits of them are all the times there are.  An entry is put into
+ * the group of `elapsed`, on the only level where that has a slot for it.
+ *
+ * The next slot of a level is *ripe*: its entries may go down into the next groups
+ * of the levels below at any time before it begins.  They do so a few at a time
+ * (pirn__wheel_settle()), long before anybody waits for them, for each is a miss of
+ * the cache: at once, those of a crowded slot would hold all others up for
+ * milliseconds.  Only what is left when the slot begins goes down then.
  *
  * Invariants
- *   - Every entry in a slot has tick > elapsed and stands exactly where its
- *     tick and the present `elapsed` put it.  Hence on each level the occupied
- *     slots lie beyond that group of `elapsed`, and everything on a level comes
- *     before everything on the next: the earliest slot is the lowest bit of the
- *     lowest level.  Entries of one tick share a slot, in order of insertion.
+ *   - Every entry in a slot has tick > elapsed, and its slot begins after
+ *     `elapsed`, within the group of `elapsed` or the next one.
+ *   - Entries of one tick come out of the slots in order of insertion: each slot is
+ *     first in, first out, a new entry is put behind or above the older ones, and
+ *     none goes down past a slot that has some of its time.
  *   - An entry in `due` has tick <= elapsed; `due` is ordered by time, and
  *     entries of one time stand in order of insertion.
- *   - `elapsed` steps from occupied slot to occupied slot, and no further while
- *     `due` holds anything.  It passes a slot only by emptying it.
+ *   - `elapsed` steps from one beginning of an occupied slot to the next, and no
+ *     further while `due` holds anything.  It passes a slot only by emptying it.
  *
  * A tick is when_ns rounded down and `due` is looked at by the nanosecond, so
  * an entry comes out at its time exactly: not early, and not a tick late, which
  * a clock advanced by hand to that very time would wait for in vain.
- *
- * An empty wheel whose `elapsed` lies far back costs one cascade for each level
- * at most when it is next popped.
  */
 #include "time/wheel.h"
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/prefetch.h"
 
 enum {
     TICK_SHIFT = PIRN__WHEEL_TICK_SHIFT,
     SLOT_BITS = PIRN__WHEEL_SLOT_BITS,
+    GROUP = 1 << SLOT_BITS,
     LEVELS = PIRN__WHEEL_LEVELS,
     NEXT_SCAN = 16, /* entries looked at for the exact next time */
     SORT_BITS = 5,  /* digits of a time within a tick: two passes */
@@ -39,6 +45,7 @@ enum {
 };
 
 _Static_assert(TICK_SHIFT + LEVELS * SLOT_BITS == 64, "every time has a slot");
+_Static_assert(PIRN__WHEEL_SLOTS == 2 * GROUP, "two groups a level");
 _Static_assert(TICK_SHIFT % SORT_BITS == 0, "whole digits in a tick");
 
 static pirn_timer *timer_of(pirn_link *link)
@@ -51,55 +58,96 @@ static uint64_t tick_of(const pirn_timer *timer)
     return timer->when_ns_ >> TICK_SHIFT;
 }
 
-static uint32_t lowest_bit(uint64_t bits)
+/* The number of the slot of a level that holds a tick; of the same tick, one
+ * level up, it is the number of the group. */
+static uint64_t number_of(uint64_t tick, uint32_t level)
 {
-    return (uint32_t)__builtin_ctzll(bits);
+    return tick >> (level * SLOT_BITS);
 }
 
-/* The level of a tick that differs from `elapsed`. */
-static uint32_t level_for(uint64_t tick, uint64_t elapsed)
+static uint64_t start_of(uint64_t number, uint32_t level)
+{
+    return number << (level * SLOT_BITS);
+}
+
+static uint32_t slot_of(uint64_t number)
+{
+    return (uint32_t)number & (PIRN__WHEEL_SLOTS - 1);
+}
+
+static uint64_t *word_of(struct pirn__wheel *wheel, uint32_t level,
+                         uint32_t slot)
+{
+    return &wheel->occupied[level][slot / GROUP];
+}
+
+static uint64_t bit_of(uint32_t slot)
+{
+    return 1ull << (slot % GROUP);
+}
+
+static bool is_occupied(const struct pirn__wheel *wheel, uint32_t level,
+                        uint64_t number)
+{
+    uint32_t slot = slot_of(number);
+
+    return (wheel->occupied[level][slot / GROUP] & bit_of(slot)) != 0;
+}
+
+/* The number of the next slot of a level, which for all but the lowest one is the
+ * ripe one. */
+static uint64_t next_number(const struct pirn__wheel *wheel, uint32_t level)
+{
+    return number_of(wheel->elapsed, level) + 1;
+}
+
+/* The earliest occupied slot of a level; false if it has none. */
+static bool find_earliest(const struct pirn__wheel *wheel, uint32_t level,
+                          uint64_t *number)
+{
+    uint64_t group = number_of(wheel->elapsed, level) / GROUP;
+    uint64_t bits = wheel->occupied[level][group % 2];
+
+    if (bits == 0) {
+        group++;
+        bits = wheel->occupied[level][group % 2];
+    }
+    if (bits == 0)
+        return false;
+    *number = group * GROUP + (uint64_t)__builtin_ctzll(bits);
+    return true;
+}
+
+/* The highest level on which a tick and `elapsed` differ: the group there is the
+ * same, but not the slot. */
+static uint32_t highest_level(uint64_t tick, uint64_t elapsed)
 {
     return (63 - (uint32_t)__builtin_clzll(tick ^ elapsed)) / SLOT_BITS;
 }
 
-static uint32_t slot_for(uint64_t tick, uint32_t level)
+static void enter_slot(struct pirn__wheel *wheel, pirn_timer *timer,
+                       uint32_t level, uint64_t number)
 {
-    return (uint32_t)(tick >> (level * SLOT_BITS)) & (PIRN__WHEEL_SLOTS - 1);
-}
-
-/* The first tick of a slot on a level, as seen from `elapsed`. */
-static uint64_t slot_start(uint64_t elapsed, uint32_t level, uint32_t slot)
-{
-    uint32_t shift = level * SLOT_BITS;
-    uint64_t group = elapsed >> shift;
-
-    return ((group & ~(uint64_t)(PIRN__WHEEL_SLOTS - 1)) | slot) << shift;
-}
-
-/* The earliest occupied slot; false if all are empty. */
-static bool find_earliest(const struct pirn__wheel *wheel, uint32_t *level,
-                          uint32_t *slot)
-{
-    for (uint32_t i = 0; i < LEVELS; i++) {
-        if (wheel->occupied[i] == 0)
-            continue;
-        *level = i;
-        *slot = lowest_bit(wheel->occupied[i]);
-        return true;
-    }
-    return false;
-}
-
-static void place(struct pirn__wheel *wheel, pirn_timer *timer)
-{
-    uint64_t tick = tick_of(timer);
-    uint32_t level = level_for(tick, wheel->elapsed);
-    uint32_t slot = slot_for(tick, level);
+    uint32_t slot = slot_of(number);
 
     timer->level_ = (uint8_t)level;
     timer->slot_ = (uint8_t)slot;
     pirn__list_push_tail(&wheel->slots[level][slot], &timer->link_);
-    wheel->occupied[level] |= 1ull << slot;
+    *word_of(wheel, level, slot) |= bit_of(slot);
+}
+
+/* Enter on the lowest level that may be, from `level` down. */
+static void sink(struct pirn__wheel *wheel, pirn_timer *timer, uint32_t level)
+{
+    uint64_t tick = tick_of(timer);
+    uint64_t number = number_of(tick, level);
+
+    while (level > 0 && number == next_number(wheel, level) &&
+           !is_occupied(wheel, level, number)) {
+        level--;
+        number = number_of(tick, level);
+    }
+    enter_slot(wheel, timer, level, number);
 }
 
 /* Order entries of one tick by time, those of one time by their order so far: a
@@ -123,53 +171,95 @@ static void sort_tick(pirn_link *list)
     }
 }
 
-/* Empty a slot whose first tick is `elapsed`: what falls on that tick becomes
- * due, the rest finds its place on a lower level. */
-static void open_slot(struct pirn__wheel *wheel, uint32_t level, uint32_t slot)
+/* Move up to `limit` entries of a ripe slot down; returns how many. */
+static size_t drain_slot(struct pirn__wheel *wheel, uint32_t level,
+                         uint64_t number, size_t limit)
 {
+    uint32_t slot = slot_of(number);
     pirn_link *list = &wheel->slots[level][slot];
+    size_t count = 0;
+
+    while (count < limit && !pirn__list_empty(list)) {
+        pirn_link *link = pirn__list_pop_head(list);
+
+        pirn__prefetch(list->next_->next_, sizeof(pirn_link));
+        sink(wheel, timer_of(link), level - 1);
+        count++;
+    }
+    if (pirn__list_empty(list))
+        *word_of(wheel, level, slot) &= ~bit_of(slot);
+    return count;
+}
+
+/* The slot of one tick, `elapsed`, becomes due. */
+static void open_tick(struct pirn__wheel *wheel)
+{
+    uint32_t slot = slot_of(wheel->elapsed);
+    pirn_link *list = &wheel->slots[0][slot];
     uint64_t last_ns = 0;
     bool is_sorted = true;
-    pirn_link *link;
 
-    wheel->occupied[level] &= ~(1ull << slot);
-    /* Ends: place() puts nothing back here, since the level of every entry has
-     * become lower. */
-    while ((link = pirn__list_pop_head(list)) != NULL) {
+    *word_of(wheel, 0, slot) &= ~bit_of(slot);
+    for (pirn_link *link = list->next_; link != list; link = link->next_) {
         pirn_timer *timer = timer_of(link);
 
-        if (tick_of(timer) != wheel->elapsed) {
-            place(wheel, timer);
-            continue;
-        }
         timer->level_ = PIRN__WHEEL_DUE;
         is_sorted = is_sorted && timer->when_ns_ >= last_ns;
         last_ns = timer->when_ns_;
-        pirn__list_push_tail(&wheel->due, link);
     }
+    pirn__list_splice_tail(&wheel->due, list);
     if (!is_sorted)
         sort_tick(&wheel->due);
+}
+
+/* The first tick, from the next on, with which an occupied slot begins;
+ * UINT64_MAX if there is none. */
+static uint64_t earliest_start(const struct pirn__wheel *wheel)
+{
+    uint64_t earliest = UINT64_MAX;
+
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        uint64_t number;
+
+        /* Nothing above can be earlier. */
+        if (earliest <= start_of(next_number(wheel, level), level))
+            break;
+        if (find_earliest(wheel, level, &number) &&
+            start_of(number, level) < earliest)
+            earliest = start_of(number, level);
+    }
+    return earliest;
+}
+
+/* Go on to a tick with which occupied slots begin: first what is above goes down,
+ * from the top, since it was entered earlier than what is on its way. */
+static void step_to(struct pirn__wheel *wheel, uint64_t tick)
+{
+    wheel->elapsed = tick - 1;
+    for (uint32_t level = LEVELS - 1; level > 0; level--) {
+        uint64_t number = number_of(tick, level);
+
+        if (start_of(number, level) == tick &&
+            is_occupied(wheel, level, number))
+            drain_slot(wheel, level, number, SIZE_MAX);
+    }
+    wheel->elapsed = tick;
+    open_tick(wheel);
 }
 
 /* Move `elapsed` to the next tick that has entries, or to `target` if none has
  * until then.  Nothing is due yet. */
 static void advance(struct pirn__wheel *wheel, uint64_t target)
 {
-    /* Ends: each turn opens a slot, and an entry is in at most one opened slot
-     * of each level. */
+    /* Ends: each turn goes on by a tick at least. */
     while (wheel->elapsed < target && pirn__list_empty(&wheel->due)) {
-        uint64_t start = UINT64_MAX;
-        uint32_t level;
-        uint32_t slot;
+        uint64_t start = earliest_start(wheel);
 
-        if (find_earliest(wheel, &level, &slot))
-            start = slot_start(wheel->elapsed, level, slot);
         if (start > target) {
             wheel->elapsed = target;
             return;
         }
-        wheel->elapsed = start;
-        open_slot(wheel, level, slot);
+        step_to(wheel, start);
     }
 }
 
@@ -205,6 +295,18 @@ static bool scan_slot(const pirn_link *list, uint64_t *earliest_ns)
     return true;
 }
 
+/* When the wheel next needs service for a slot.  For a crowded one that is as
+ * soon as it is ripe. */
+static uint64_t service_ns(const struct pirn__wheel *wheel, uint32_t level,
+                           uint64_t number)
+{
+    uint64_t earliest_ns;
+
+    if (scan_slot(&wheel->slots[level][slot_of(number)], &earliest_ns))
+        return earliest_ns;
+    return start_of(level > 0 ? number - 1 : number, level) << TICK_SHIFT;
+}
+
 void pirn__wheel_init(struct pirn__wheel *wheel, uint64_t now_ns)
 {
     wheel->elapsed = now_ns >> TICK_SHIFT;
@@ -212,7 +314,8 @@ void pirn__wheel_init(struct pirn__wheel *wheel, uint64_t now_ns)
     wheel->count = 0;
     pirn__list_init(&wheel->due);
     for (uint32_t level = 0; level < LEVELS; level++) {
-        wheel->occupied[level] = 0;
+        wheel->occupied[level][0] = 0;
+        wheel->occupied[level][1] = 0;
         for (uint32_t slot = 0; slot < PIRN__WHEEL_SLOTS; slot++)
             pirn__list_init(&wheel->slots[level][slot]);
     }
@@ -220,11 +323,16 @@ void pirn__wheel_init(struct pirn__wheel *wheel, uint64_t now_ns)
 
 void pirn__wheel_insert(struct pirn__wheel *wheel, pirn_timer *timer)
 {
+    uint64_t tick = tick_of(timer);
+    uint32_t level;
+
     wheel->count++;
-    if (tick_of(timer) <= wheel->elapsed)
+    if (tick <= wheel->elapsed) {
         insert_due(wheel, timer);
-    else
-        place(wheel, timer);
+        return;
+    }
+    level = highest_level(tick, wheel->elapsed);
+    enter_slot(wheel, timer, level, number_of(tick, level));
 }
 
 void pirn__wheel_remove(struct pirn__wheel *wheel, pirn_timer *timer)
@@ -235,23 +343,38 @@ void pirn__wheel_remove(struct pirn__wheel *wheel, pirn_timer *timer)
     if (timer->level_ == PIRN__WHEEL_DUE)
         return;
     if (pirn__list_empty(&wheel->slots[timer->level_][timer->slot_]))
-        wheel->occupied[timer->level_] &= ~(1ull << timer->slot_);
+        *word_of(wheel, timer->level_, timer->slot_) &= ~bit_of(timer->slot_);
 }
 
 uint64_t pirn__wheel_next_ns(const struct pirn__wheel *wheel)
 {
     const pirn_link *first = pirn__list_first(&wheel->due);
-    uint64_t earliest_ns;
-    uint32_t level;
-    uint32_t slot;
+    uint64_t next_ns = UINT64_MAX;
 
     if (first != NULL)
         return PIRN_CONTAINER_OF(first, pirn_timer, link_)->when_ns_;
-    if (!find_earliest(wheel, &level, &slot))
-        return UINT64_MAX;
-    if (scan_slot(&wheel->slots[level][slot], &earliest_ns))
-        return earliest_ns;
-    return slot_start(wheel->elapsed, level, slot) << TICK_SHIFT;
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        uint64_t number, at_ns;
+
+        if (!find_earliest(wheel, level, &number))
+            continue;
+        /* The entries are not looked at unless they may matter. */
+        if (start_of(number - 1, level) << TICK_SHIFT >= next_ns)
+            continue;
+        at_ns = service_ns(wheel, level, number);
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    }
+    return next_ns;
+}
+
+void pirn__wheel_settle(struct pirn__wheel *wheel, size_t limit)
+{
+    for (uint32_t level = 1; level < LEVELS && limit > 0; level++) {
+        uint64_t number = next_number(wheel, level);
+
+        if (is_occupied(wheel, level, number))
+            limit -= drain_slot(wheel, level, number, limit);
+    }
 }
 
 pirn_timer *pirn__wheel_pop(struct pirn__wheel *wheel, uint64_t now_ns)
@@ -274,11 +397,11 @@ pirn_timer *pirn__wheel_pop(struct pirn__wheel *wheel, uint64_t now_ns)
 pirn_timer *pirn__wheel_pop_any(struct pirn__wheel *wheel)
 {
     pirn_link *link = pirn__list_first(&wheel->due);
-    uint32_t level;
-    uint32_t slot;
+    uint64_t number;
 
-    if (link == NULL && find_earliest(wheel, &level, &slot))
-        link = pirn__list_first(&wheel->slots[level][slot]);
+    for (uint32_t level = 0; level < LEVELS && link == NULL; level++)
+        if (find_earliest(wheel, level, &number))
+            link = pirn__list_first(&wheel->slots[level][slot_of(number)]);
     if (link == NULL)
         return NULL;
     pirn__wheel_remove(wheel, timer_of(link));
@@ -289,20 +412,22 @@ static size_t slot_validate(const struct pirn__wheel *wheel, uint32_t level,
                             uint32_t slot)
 {
     const pirn_link *list = &wheel->slots[level][slot];
+    uint64_t group = number_of(wheel->elapsed, level) / GROUP;
     size_t count = 0;
 
     for (pirn_link *link = list->next_; link != list; link = link->next_) {
         pirn_timer *timer = timer_of(link);
-        uint64_t tick = tick_of(timer);
+        uint64_t number = number_of(tick_of(timer), level);
 
         PIRN_ASSERT(link->next_->prev_ == link);
         PIRN_ASSERT(timer->level_ == level && timer->slot_ == slot);
-        PIRN_ASSERT(tick > wheel->elapsed);
-        PIRN_ASSERT(level_for(tick, wheel->elapsed) == level);
-        PIRN_ASSERT(slot_for(tick, level) == slot);
+        PIRN_ASSERT(slot_of(number) == slot);
+        PIRN_ASSERT(number >= next_number(wheel, level));
+        PIRN_ASSERT(number / GROUP - group <= 1);
         count++;
     }
-    PIRN_ASSERT((count > 0) == ((wheel->occupied[level] >> slot & 1) == 1));
+    PIRN_ASSERT((count > 0) == ((wheel->occupied[level][slot / GROUP] &
+                                 bit_of(slot)) != 0));
     return count;
 }
 

@@ -13,8 +13,8 @@
 
 enum {
     PIRN__WHEEL_TICK_SHIFT = 10, /* a tick is 1,024 ns */
-    PIRN__WHEEL_SLOT_BITS = 6,
-    PIRN__WHEEL_SLOTS = 1 << PIRN__WHEEL_SLOT_BITS,
+    PIRN__WHEEL_SLOT_BITS = 6, /* a slot is 2^6 of the level below */
+    PIRN__WHEEL_SLOTS = 2 << PIRN__WHEEL_SLOT_BITS,
     PIRN__WHEEL_LEVELS = 9, /* 10 + 9 * 6 = 64 bits */
     PIRN__WHEEL_DUE = 0xff, /* level of an entry that is already due */
 };
@@ -24,7 +24,7 @@ struct pirn__wheel {
     uint64_t latest_ns; /* the latest time that pop() was told */
     size_t count;       /* entries, due ones included */
     pirn_link due;      /* in order of time */
-    uint64_t occupied[PIRN__WHEEL_LEVELS]; /* a bit for each non-empty slot */
+    uint64_t occupied[PIRN__WHEEL_LEVELS][2]; /* a bit for each non-empty slot */
     pirn_link slots[PIRN__WHEEL_LEVELS][PIRN__WHEEL_SLOTS];
 };
 
@@ -36,10 +36,15 @@ void pirn__wheel_insert(struct pirn__wheel *wheel, pirn_timer *timer);
 /* Take out a timer that is in the wheel. */
 void pirn__wheel_remove(struct pirn__wheel *wheel, pirn_timer *timer);
 
-/* When the wheel next needs pirn__wheel_pop(): never later than the earliest
- * entry, UINT64_MAX when empty, and exact when the earliest occupied slot holds
- * few entries. */
+/* When the wheel next needs pirn__wheel_pop() and pirn__wheel_settle(): never
+ * later than the earliest entry, UINT64_MAX when empty, and exact when the earliest
+ * occupied slots hold few entries.  A time that has passed if there is more to
+ * settle. */
 uint64_t pirn__wheel_next_ns(const struct pirn__wheel *wheel);
+
+/* Bring up to `limit` entries whose time comes near to where they are quick to be
+ * had.  What was not settled costs its whole time when it is due. */
+void pirn__wheel_settle(struct pirn__wheel *wheel, size_t limit);
 
 /* Take out one timer with when_ns_ <= now_ns, or NULL when none is left.  A
  * `now_ns` below an earlier one counts as that earlier one. */
