@@ -503,6 +503,18 @@ MODEL(io_wake_against_the_end_of_the_reactor, .preemptions = 3)
     end();
 }
 
+/* Goal: the end of the reactor waits for all who write. */
+MODEL(io_two_wakes_against_the_end_of_the_reactor, .preemptions = 3)
+{
+    begin(0);
+    close_io(NULL);
+    explore_thread(ask_driver, NULL);
+    explore_thread(ask_driver, NULL);
+    drive_once();
+    pirn__reactor_shutdown(reactor);
+    end();
+}
+
 /* The front of a line.  A task of the model's runtime waits there, so its own
  * waker is asked for. */
 

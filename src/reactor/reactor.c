@@ -50,6 +50,9 @@ enum { TOKEN_WAKE = 1, TOKEN_TIMER = 2 };
  * below this it is worth a system call to be exact. */
 static const uint64_t short_wait_ns = 4 * 1000 * 1000;
 
+/* In wake_writers: nobody begins to write any more. */
+static const uint32_t wake_shut = UINT32_C(1) << 31;
+
 /* What a token names. */
 struct slot {
     struct pirn__io *io;        /* or NULL */
@@ -63,8 +66,9 @@ struct pirn__reactor {
     struct pirn__home *home;
     PIRN_ATOMIC(int) epoll_fd; /* constant until shutdown, then -1 */
     int timer_fd;
-    int wake_fd;                        /* lock: -1 from shutdown on */
+    int wake_fd;                        /* open while somebody writes to it */
     PIRN_ATOMIC(uint32_t) wake_pending; /* 1: written, not harvested yet */
+    PIRN_ATOMIC(uint32_t) wake_writers; /* how many write; wake_shut */
     uint64_t timer_ns;                  /* driver: what timer_fd is armed for */
     pirn_lock lock;
     bool dead;                         /* lock: binds nothing more */
@@ -141,6 +145,7 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
     reactor->timer_ns = UINT64_MAX;
     reactor->dead = false;
     pirn__init(&reactor->wake_pending, 0);
+    pirn__init(&reactor->wake_writers, 0);
     reactor->slots = NULL;
     reactor->slot_count = 0;
     reactor->free_slot = SLOT_NONE;
@@ -181,20 +186,40 @@ static bool claim_wake(struct pirn__reactor *reactor)
     return pirn__swap(&reactor->wake_pending, 1, release) == 0;
 }
 
-/* Under the lock the descriptor is open or known to be gone. */
-static void write_wake_locked(struct pirn__reactor *reactor)
-{
-    if (reactor->wake_fd >= 0)
-        (void)pirn__sys->eventfd_signal(reactor->wake_fd);
-}
-
+/* Often the thread that is woken runs at once in the place of the one that
+ * writes.  So no lock is held meanwhile, for which the former would have to wait;
+ * writers are counted, and who closes the descriptor waits for them. */
 void pirn__reactor_wake(struct pirn__reactor *reactor)
 {
+    uint32_t before;
+
     if (!claim_wake(reactor))
         return;
-    pirn__lock(&reactor->lock);
-    write_wake_locked(reactor);
-    pirn__unlock(&reactor->lock);
+    /* relaxed: one word; either this finds it shut, or who shuts it finds us. */
+    before = pirn__add(&reactor->wake_writers, 1, relaxed);
+    if ((before & wake_shut) == 0)
+        (void)pirn__sys->eventfd_signal(reactor->wake_fd);
+    /* release [reactor.writers]: our write comes before the close. */
+    before = pirn__sub(&reactor->wake_writers, 1, release);
+    /* The reactor may be gone by now.  The kernel only compares the address. */
+    if (before == (wake_shut | 1))
+        pirn__sys->futex_wake(&reactor->wake_writers.v_, INT32_MAX);
+}
+
+/* The wake descriptor may be closed from here on.  False: it was before. */
+static bool shut_wake(struct pirn__reactor *reactor)
+{
+    uint32_t now;
+
+    /* relaxed: as in pirn__reactor_wake(). */
+    if ((pirn__or(&reactor->wake_writers, wake_shut, relaxed) & wake_shut) != 0)
+        return false;
+    /* acquire [reactor.writers]: after the last write.  Ends: nobody begins one,
+     * and the last to leave wakes us. */
+    while ((now = pirn__load(&reactor->wake_writers, acquire)) != wake_shut)
+        (void)pirn__sys->futex_wait(&reactor->wake_writers.v_, now,
+                                    PIRN_NEVER);
+    return true;
 }
 
 /* The list. */
@@ -727,18 +752,13 @@ static struct pirn__io *first_bound(struct pirn__reactor *reactor)
 static void close_descriptors(struct pirn__reactor *reactor)
 {
     int epoll_fd = epoll_of(reactor);
-    int wake_fd;
 
-    pirn__lock(&reactor->lock);
-    wake_fd = reactor->wake_fd;
-    reactor->wake_fd = -1;
-    pirn__unlock(&reactor->lock);
-    if (wake_fd < 0)
+    if (!shut_wake(reactor))
         return;
     /* relaxed: the number is all there is; before the close, after which it may
      * be another's. */
     pirn__store(&reactor->epoll_fd, -1, relaxed);
-    pirn__sys->close(wake_fd);
+    pirn__sys->close(reactor->wake_fd);
     pirn__sys->close(reactor->timer_fd);
     pirn__sys->close(epoll_fd);
 }

@@ -8,7 +8,8 @@
  * not moved since the last time holds up its LIFO slot, its inbox, what has
  * yielded there, its due timers and what is in its ring: those are made
  * reachable, and a sleeper is woken for them.  The alarm is armed again only if
- * somebody has run meanwhile, so an idle runtime has no timer.
+ * somebody has run meanwhile, so an idle runtime has no timer.  A worker that is
+ * alone arms none: there is nobody who could take what it holds up.
  */
 #include "base/lock.h"
 #include "sched/runtime.h"

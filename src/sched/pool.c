@@ -201,6 +201,7 @@ static void worker_thread(void *arg)
 
     local->worker = NULL;
     pirn__local_adopt(local);
+    pirn__sys->thread_shorten_turns();
     pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_start, worker->index);
     pirn__worker_run(worker);
     pirn__hooks_tell(&rt->hooks, rt->hooks.on_thread_stop, worker->index);

@@ -56,6 +56,12 @@ static void set_state(struct pirn__worker *worker,
     pirn__store(&worker->state, (uint32_t)state, seq_cst);
 }
 
+/* Nobody to search at, to be helped or to be rescued by. */
+static bool is_alone(const struct pirn__worker *worker)
+{
+    return worker->pool->count == 1;
+}
+
 /* Running. */
 
 static bool may_share(const struct pirn__worker *worker)
@@ -257,7 +263,8 @@ static void take_wake(struct pirn__worker *worker)
         return;
     }
     worker->searching = true;
-    pirn__nap_begin_hunt(worker, 0);
+    if (!is_alone(worker))
+        pirn__nap_begin_hunt(worker, 0);
 }
 
 /* Look for events without waiting. */
@@ -287,7 +294,7 @@ static void stop_search(struct pirn__worker *worker)
     if (!worker->searching)
         return;
     worker->searching = false;
-    if (!pirn__idle_stop_search(&worker->pool->idle))
+    if (!pirn__idle_stop_search(&worker->pool->idle) || is_alone(worker))
         return;
     if (tasks->has_outside(worker))
         pirn__pool_wake_any(worker->pool);
@@ -299,7 +306,7 @@ static void stop_search(struct pirn__worker *worker)
  * somebody to watch. */
 static void leave_rest(struct pirn__worker *worker)
 {
-    if (worker->rested)
+    if (worker->rested && !is_alone(worker))
         pirn__monitor_arm(worker->pool);
     worker->rested = false;
     pirn__nap_forget_wake(worker);
@@ -423,7 +430,7 @@ static struct pirn__task *search(struct pirn__worker *worker)
     struct pirn__pool *pool = worker->pool;
     struct pirn__task *task;
 
-    if (pool->tasks->steal == NULL || !start_search(worker))
+    if (pool->tasks->steal == NULL || is_alone(worker) || !start_search(worker))
         return NULL;
     task = pool->tasks->steal(worker);
     if (task != NULL)
@@ -438,8 +445,8 @@ static void wait_for_event(struct pirn__worker *worker)
     struct pirn__pool *pool = worker->pool;
 
     pirn__count(&worker->counters.parks);
-    (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
-                                PIRN_NEVER);
+    worker->harvested = pirn__reactor_harvest(pool->rt->home.reactor,
+                                              &worker->harvest, PIRN_NEVER);
 }
 
 static void sleep_in_set(struct pirn__worker *worker, bool searching)
@@ -498,14 +505,27 @@ static void sleep_until_event(struct pirn__worker *worker, uint64_t nap_ns)
     worker->rested = true;
 }
 
+/* A worker that is alone has nowhere to search, and its sleep is a look for events
+ * as well.  To look before that costs a system call each time, and saves the
+ * ceremony of a sleep where events come in crowds. */
+static bool looks_first(struct pirn__worker *worker)
+{
+    /* relaxed: who arms an entry from elsewhere is seen before the sleep. */
+    return !is_alone(worker) || worker->harvested > 1 ||
+           pirn__load(&worker->timers.next, relaxed) != UINT64_MAX ||
+           pirn__inbox_has_some(&worker->deferred);
+}
+
 /* Find something, or sleep; the loop looks again. */
 static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 {
-    struct pirn__task *task;
+    struct pirn__task *task = NULL;
     uint64_t nap_ns = 0;
 
-    look_for_events(worker);
-    task = next_own(worker);
+    if (looks_first(worker)) {
+        look_for_events(worker);
+        task = next_own(worker);
+    }
     if (task != NULL)
         return task;
     /* A wake that is ours has to be followed by a search. */

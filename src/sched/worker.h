@@ -63,6 +63,7 @@ struct pirn__worker {
     struct pirn__ledger ledger; /* of the root group */
     struct pirn__slab_cache cache;
     struct pirn__harvest harvest;
+    int harvested; /* events of descriptors that ended the last sleep */
     struct pirn__queue pinned_ready; /* taken from `pinned` */
     struct pirn__prng prng;
     uint64_t hunt_ns;    /* see nap.h: when it stole last, or was woken */

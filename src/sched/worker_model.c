@@ -61,10 +61,10 @@ MODEL(worker_slot_of_a_stuck_worker, .preemptions = -1, .stale = -1,
 }
 
 /* Goal: the monitor watches while a task runs, and rests when nobody does. */
-MODEL(worker_monitor_rests, .preemptions = 1, .stale = 1, .spurious = -1,
+MODEL(worker_monitor_rests, .preemptions = -1, .stale = 1, .spurious = -1,
       .timeouts = -1)
 {
-    begin(1);
+    begin(2);
     join(spawn(NULL));
     wait_ns(20000000);
     EXPLORE_CHECK(pirn__load(&rt->pool->monitor_armed, seq_cst) == 0);

@@ -751,3 +751,101 @@ TEST(worker_outside_work_ends_a_nap)
     pirn__idle_leave_nap(&pool->idle);
     stage_deinit(&stage);
 }
+
+/* How a worker without work waits: the deadlines of its harvests, up to the first
+ * that would sleep, in which it is stopped. */
+static struct {
+    struct stage *stage;
+    uint64_t deadlines[8];
+    size_t count;
+} waits;
+
+static int note_wait(int epoll_fd, struct epoll_event *events, int capacity,
+                     pirn_deadline deadline)
+{
+    (void)epoll_fd;
+    (void)events;
+    (void)capacity;
+    waits.deadlines[waits.count++ % 8] = deadline.ns;
+    if (deadline.ns == PIRN_NEVER.ns)
+        pirn__pool_stop(waits.stage->rig.pool);
+    return 0;
+}
+
+static void stage_run_noting_waits(struct stage *stage)
+{
+    struct pirn__sys table = *pirn__sys;
+
+    waits.stage = stage;
+    waits.count = 0;
+    table.epoll_wait = note_wait;
+    pirn__sys = &table;
+    stage_run(stage);
+    pirn__sys = &pirn__sys_linux;
+}
+
+/* Goal: a worker that is alone looks for events and sleeps in one system call;
+ * one that may find something at others, or to whom events come in crowds, looks
+ * before.
+ * Method: pools without work. */
+TEST(worker_alone_sleeps_without_a_look_before)
+{
+    struct stage stage;
+
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        for (int harvested = 0; harvested <= 2; harvested++) {
+            bool looks = workers == 2 || harvested == 2;
+
+            stage_init(&stage, workers);
+            stage.worker->harvested = harvested;
+            stage_run_noting_waits(&stage);
+            EXPECT_EQ(looks ? 2 : 1, waits.count);
+            EXPECT_EQ(looks ? 0 : PIRN_NEVER.ns, waits.deadlines[0]);
+            EXPECT_EQ(PIRN_NEVER.ns, waits.deadlines[waits.count - 1]);
+            stage_deinit(&stage);
+        }
+    }
+}
+
+/* Yield once. */
+static enum pirn_poll step_yield_once(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->counts[0]++ > 0)
+        return PIRN_READY;
+    pirn__turn_defer(cx);
+    return PIRN_PENDING;
+}
+
+/* Goal: what has yielded waits for a look for events, not for an event.
+ * Method: a task that yields in a pool of one. */
+TEST(worker_alone_looks_for_who_has_yielded)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_yield_once);
+    stage_run_noting_waits(&stage);
+    EXPECT_EQ(2, stage.counts[0]);
+    EXPECT_EQ(2, waits.count);
+    EXPECT_EQ(0, waits.deadlines[0]);
+    stage_deinit(&stage);
+}
+
+/* Goal: the monitor watches where somebody else could do what it finds.
+ * Method: a task in a pool of one, and in a pool of two. */
+TEST(worker_alone_needs_no_monitor)
+{
+    struct stage stage;
+
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        stage_init(&stage, workers);
+        spawn(&stage, step_count);
+        stage_run_noting_waits(&stage);
+        EXPECT_EQ(1, stage.counts[0]);
+        EXPECT_EQ(workers - 1, pirn__load(&stage.rig.pool->monitor_armed,
+                                          relaxed));
+        stage_deinit(&stage);
+    }
+}

@@ -14,6 +14,7 @@ const struct pirn__sys pirn__sys_linux = {
     .futex_wait = pirn__linux_futex_wait,
     .futex_wake = pirn__linux_futex_wake,
     .thread_start = pirn__linux_thread_start,
+    .thread_shorten_turns = pirn__linux_thread_shorten_turns,
 
     .page_size = pirn__linux_page_size,
     .map = pirn__linux_map,

@@ -41,6 +41,7 @@ uint64_t pirn__linux_random(void);
 int pirn__linux_futex_wait(uint32_t *word, uint32_t expected,
                            pirn_deadline deadline);
 void pirn__linux_futex_wake(uint32_t *word, int count);
+void pirn__linux_thread_shorten_turns(void);
 int pirn__linux_thread_start(const char *name, size_t stack_size,
                              void (*fn)(void *arg), void *arg);
 

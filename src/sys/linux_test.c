@@ -12,11 +12,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -113,6 +115,68 @@ TEST(linux_thread_start_prepares_the_thread)
     EXPECT_STR_EQ("a-name-longer-t", seen.name);
     EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
     EXPECT_EQ(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
+}
+
+/* The kernel's struct sched_attr in its first version. */
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t turn_ns, deadline_ns, period_ns;
+};
+
+static struct scheduling scheduling_now(void)
+{
+    struct scheduling now = {.size = sizeof now};
+
+    EXPECT_EQ(0, syscall(SYS_sched_getattr, 0, &now, sizeof now, 0));
+    return now;
+}
+
+static struct scheduling turns[4];
+
+static void *note_turns(void *arg)
+{
+    (void)arg;
+    turns[3] = scheduling_now();
+    return NULL;
+}
+
+static void *shorten_turns(void *arg)
+{
+    const struct sched_param none = {0};
+    pthread_t thread;
+
+    (void)arg;
+    turns[0] = scheduling_now();
+    pirn__sys->thread_shorten_turns();
+    turns[1] = scheduling_now();
+    EXPECT_EQ(0, pthread_create(&thread, NULL, note_turns, NULL));
+    pthread_join(thread, NULL);
+    /* Somebody has chosen. */
+    EXPECT_EQ(0, sched_setscheduler(0, SCHED_BATCH, &none));
+    pirn__sys->thread_shorten_turns();
+    turns[2] = scheduling_now();
+    return NULL;
+}
+
+/* Goal: a thread may have shorter turns: nothing else of how it is scheduled
+ * changes, and what it starts has turns as usual; a policy that was chosen stays.
+ * Method: what the kernel says before and after; before 6.12 it says 0. */
+TEST(linux_thread_shorten_turns_changes_nothing_else)
+{
+    pthread_t thread;
+
+    EXPECT_EQ(0, pthread_create(&thread, NULL, shorten_turns, NULL));
+    pthread_join(thread, NULL);
+    EXPECT_EQ(turns[0].policy, turns[1].policy);
+    EXPECT_EQ(turns[0].nice, turns[1].nice);
+    EXPECT_LE(turns[1].turn_ns, 500 * 1000);
+    EXPECT_LE(turns[1].turn_ns, turns[0].turn_ns);
+    EXPECT_EQ(turns[0].turn_ns == 0, turns[1].turn_ns == 0);
+    EXPECT_EQ(turns[0].turn_ns, turns[3].turn_ns);
+    EXPECT_EQ(SCHED_BATCH, turns[2].policy);
 }
 
 /* Goal: locks block in the kernel and wake, without any initialisation.

@@ -36,6 +36,11 @@ struct pirn__sys {
      * least 256 KiB. */
     int (*thread_start)(const char *name, size_t stack_size,
                         void (*fn)(void *arg), void *arg);
+    /* Ask for turns on the processor that are shorter than usual, which makes
+     * the calling thread the next one when it is woken.  Its share does not
+     * change.  Nothing where the system does not know such or forbids it, or has
+     * been told how to schedule this thread. */
+    void (*thread_shorten_turns)(void);
 
     /* Memory; sizes are multiples of the page size. */
     size_t (*page_size)(void);

@@ -483,6 +483,11 @@ static int sys_thread_start(const char *name, size_t stack_size,
     return pirn__sim_spawn(fn, arg);
 }
 
+/* All threads are this one. */
+static void sys_thread_shorten_turns(void)
+{
+}
+
 /* Stacks get guards that need no probe: that would write to one through the
  * kernel. */
 static int sys_guard_install(void *base, size_t size)
@@ -517,6 +522,7 @@ void pirn__sim_sys_install(void)
     table.futex_wait = sys_futex_wait;
     table.futex_wake = sys_futex_wake;
     table.thread_start = sys_thread_start;
+    table.thread_shorten_turns = sys_thread_shorten_turns;
     table.guard_install = sys_guard_install;
     table.close = sys_close;
     table.read = sys_read;

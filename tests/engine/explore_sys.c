@@ -125,6 +125,10 @@ static int sys_thread_start(const char *name, size_t stack_size,
     return 0;
 }
 
+static void sys_thread_shorten_turns(void)
+{
+}
+
 /* ---- Descriptors. ---- */
 
 static int open_file(void)
@@ -341,6 +345,7 @@ static const struct pirn__sys table = {
     .futex_wait = sys_futex_wait,
     .futex_wake = sys_futex_wake,
     .thread_start = sys_thread_start,
+    .thread_shorten_turns = sys_thread_shorten_turns,
     .close = sys_close,
     .read = sys_read,
     .write = sys_write,

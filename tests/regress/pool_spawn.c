@@ -33,7 +33,9 @@ static int spawn_children(void *arg)
 static void raise_brood(uint32_t workers)
 {
     enum { SPAWNERS = 10 };
-    struct brood brood = {.each = test_size(300, 10000, 100000)};
+    /* One spawner alone fills a ring: the worker may be done with it before there
+     * is another. */
+    struct brood brood = {.each = test_size(1500, 10000, 100000)};
     pirn_runtime *rt = pool_new(workers);
     pirn_worker_info sum;
 
