@@ -123,7 +123,8 @@ enum pirn_sim_finding {
     PIRN_SIM_CHECK_FAILED,
     PIRN_SIM_STUCK,    /* everybody waits for ever: a deadlock, a lost wake */
     PIRN_SIM_LATE,     /* it did not end in time after the faults had stopped */
-    PIRN_SIM_LIVELOCK, /* it goes on for 3 million calls, or 40 s of real time */
+    PIRN_SIM_LIVELOCK, /* it goes on for 3 million calls when it is calm, or
+                          without a rest before; or 40 s of real time */
     PIRN_SIM_DIED      /* the process did: an assertion, a signal, an exit() */
 };
 

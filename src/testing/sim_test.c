@@ -126,6 +126,74 @@ TEST(sim_wrong_programs_are_found)
                    "the process ended with exit status 3");
 }
 
+/* Some work, and a short rest, until it is calm or for ever. */
+static int toil(void *forever)
+{
+    enum { CALLS = 5000 };
+
+    /* Ends when it is calm, or given up. */
+    while (forever != NULL || !pirn_sim_is_calm()) {
+        int rc;
+
+        for (int i = 0; i < CALLS; i++)
+            (void)pirn_now_ns();
+        rc = pirn_sleep(pirn_after_us(100));
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+enum { PATIENCE = 3000000 /* calls; more are a livelock */ };
+
+/* More calls than that, without a rest. */
+static int hurry(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < PATIENCE + PATIENCE / 3; i++)
+        (void)pirn_now_ns();
+    return 0;
+}
+
+/* In weather that stays bad for so long. */
+static pirn_sim_result run_in_bad(pirn_sim_program_fn *program, void *arg,
+                                  uint32_t fault_ms)
+{
+    pirn_sim_options bad = kind;
+
+    bad.fault_ms = fault_ms;
+    bad.live_s = PIRN_SIM_NONE;
+    return run_apart(program, arg, bad);
+}
+
+/* Goal: bad weather may cost a program any number of calls, and does not count
+ * when it is over.  Method: one that rests now and then before it is calm, one
+ * that makes its calls half before and half after. */
+TEST(sim_calls_in_bad_weather_are_no_livelock)
+{
+    pirn_sim_result result = run_in_bad(toil, NULL, 1000);
+
+    EXPECT_EQ(PIRN_SIM_CLEAN, result.finding);
+    EXPECT_LE(PATIENCE + 1, result.steps);
+    result = run_in_bad(hurry, NULL, 400);
+    EXPECT_EQ(PIRN_SIM_CLEAN, result.finding);
+    EXPECT_LE(PATIENCE + 1, result.steps);
+}
+
+/* Goal: what goes on and on is found by its calls.  Method: one that rests now
+ * and then, after it is calm; one that never does, before. */
+TEST(sim_calls_without_end_are_livelock)
+{
+    int forever = 0;
+    pirn_sim_result result = run_in_bad(toil, &forever, 50);
+
+    EXPECT_EQ(PIRN_SIM_LIVELOCK, result.finding);
+    EXPECT_STR_EQ("it does not end", result.text);
+    result = run_in_bad(spin, NULL, 10000000);
+    EXPECT_EQ(PIRN_SIM_LIVELOCK, result.finding);
+    EXPECT_STR_EQ("it does not end", result.text);
+}
+
 static int end_in_a_second(void *arg)
 {
     (void)arg;

@@ -8,6 +8,10 @@
  *
  * Each call takes a little time.  When nobody can go on, time jumps to the next
  * event or to the end of the earliest wait; without one, the program is stuck.
+ *
+ * A program that tries again and again in bad weather does what it should, and
+ * may make millions of calls: that ends with the weather, which time takes care
+ * of.  So a livelock is one that makes too many without a rest, or after that.
  */
 #include "testing/sim.h"
 
@@ -24,9 +28,9 @@
 enum {
     THREADS = 256,
     STACK_SIZE = 1 << 20,
-    STEPS = 3000000, /* more are a livelock */
-    CALL_NS = 400,   /* a system call takes less */
-    EVENTS = 256,    /* of which there is room in the beginning */
+    PATIENCE = 3000000, /* calls; more are a livelock */
+    CALL_NS = 400,      /* a system call takes less */
+    EVENTS = 256,       /* of which there is room in the beginning */
     NS_PER_US = 1000,
     NS_PER_MS = 1000 * 1000,
     NS_PER_S = 1000 * 1000 * 1000,
@@ -72,6 +76,7 @@ static struct {
     struct event *events; /* a heap */
     size_t event_count, event_room;
     uint64_t hash, steps;
+    uint32_t patience; /* calls until it is a livelock */
 } x;
 
 bool pirn__sim_is_on(void)
@@ -204,6 +209,7 @@ static void become_calm(void *object, uint64_t number)
     (void)object;
     (void)number;
     x.calm = true;
+    x.patience = PATIENCE;
     pirn__sim_files_limit(UINT32_MAX);
     pirn__sim_see(PIRN_SIM_CALM, 0);
 }
@@ -259,6 +265,8 @@ static void jump(void)
     if (x.now_ns < to) {
         pirn__sim_see(PIRN_SIM_IDLE, to - x.now_ns);
         x.now_ns = to;
+        if (!x.calm)
+            x.patience = PATIENCE;
     }
     deliver();
 }
@@ -328,7 +336,8 @@ void pirn_sim_pause(const char *what, uint64_t value)
         return;
     seed_local();
     trace(what == NULL ? "" : what, value);
-    if (++x.steps > STEPS)
+    x.steps++;
+    if (x.patience-- == 0)
         pirn__sim_give_up(PIRN_SIM_LIVELOCK, "it does not end");
     x.now_ns += 1 + pirn_sim_below(CALL_NS);
     deliver();
@@ -493,6 +502,7 @@ int pirn__sim_threads_begin(void)
     x.loud = loud != 0;
     x.now_ns = first_ns;
     x.next_until_ns = UINT64_MAX;
+    x.patience = PATIENCE;
     x.event_room = EVENTS;
     x.events = pirn__sim_take(EVENTS * sizeof *x.events);
     x.threads = pirn__sim_take(THREADS * sizeof *x.threads);
