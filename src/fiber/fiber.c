@@ -106,25 +106,15 @@ static inline enum pirn_poll resume(struct pirn__fiber *fiber,
     return PIRN__POLL_ENTERS;
 }
 
-/* False if there is no stack now. */
-static bool start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
+static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
                   const struct pirn__local *local)
 {
     bool fp_controls = fiber->context.fp_controls;
     struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
 
-    if (pirn__stack_redeem(fiber->pool, hand, &fiber->stack) < 0)
-        return false;
+    pirn__stack_redeem(fiber->pool, hand, &fiber->stack);
     pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
                        fiber_entry, fiber, fp_controls);
-    return true;
-}
-
-/* It has been promised its run: it tries again when others may have ended. */
-PIRN__COLD static enum pirn_poll wait_for_stack(pirn_cx *cx)
-{
-    pirn__turn_defer(cx);
-    return PIRN_PENDING;
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
@@ -135,8 +125,8 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
-    if (fiber->state == PIRN__FIBER_NEW && !start(fiber, rt, local))
-        return wait_for_stack(cx);
+    if (fiber->state == PIRN__FIBER_NEW)
+        start(fiber, rt, local);
     fiber->cx = cx;
     return resume(fiber, local);
 }

@@ -10,17 +10,17 @@
  *
  *     in use     handed out
  *     warm       in the pool's ring: its pages are kept, hottest first out
- *     cold       its pages are given back; guarded since its first use
- *     fresh      never used and without a guard
+ *     cold       its pages are given back, or were never touched; guarded
+ *     fresh      without a guard: nobody gets it yet
  *
- *     fresh --guard--> in use --give--> warm --ring full, trim--> cold
- *                        ^---take--------'----------take-----------'
+ *     fresh --guard--> cold --take--> in use --give--> warm --full, trim--> cold
+ *                                       ^----take-------'
  *
- * A stack may be promised before it is taken: only the number of promises is
- * kept, and who takes gets the hottest of all.  So of a thousand tasks that start
- * and end one after the other each finds the stack of the one before.  Where
- * guards count against the limit of mappings, a promise is a stack that is taken
- * at once: only then is it sure to be had.
+ * A stack is promised before it is taken: only the number of promises is kept, and
+ * who takes gets the hottest of all.  So of a thousand tasks that start and end one
+ * after the other each finds the stack of the one before.  There are never more
+ * promises than stacks that are warm or cold, so that each can be kept: it is the
+ * promise that may fail.
  *
  * A worker has a stack at hand, the last that a task has left there, and promises
  * that it has got in one go or that it did not need.  For the pool that stack is in
@@ -28,11 +28,12 @@
  *
  * Invariants, all under pool->lock
  *   - `busy` has a bit for each stack that is in use, warm, or between two
- *     states; the others are cold or fresh.
- *   - A slab without busy stacks is in `empty`, one without others in `full`,
+ *     states; the others are cold, if they are `guarded`, or fresh.
+ *   - A slab without cold stacks is in `full`, one without busy ones in `empty`,
  *     the rest in `open`.
- *   - `free_count` is how many are warm, cold or fresh, and never less than
- *     `promised`.
+ *   - Fresh stacks get their guards in one slab, `guarding`, before there is
+ *     another.
+ *   - `ready_count` is how many are warm or cold, and never less than `promised`.
  *   - More than a few empty slabs are not kept, but for those that are promised.
  *
  * No system call is made under the lock: whoever needs one takes the stack out
@@ -62,15 +63,16 @@ enum {
     WARM_CAPACITY = 1024,
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
-    PAGES_PER_LOOK = 64
+    PAGES_PER_LOOK = 64,
+    GUARDS_AT_ONCE = 8
 };
 
 #define STACK_BYTES_MIN ((size_t)16 << 10)
 #define STACK_BYTES_MAX ((size_t)1 << 30)
 #define SLAB_BYTES_MAX ((size_t)256 << 20)
 
-/* Empty slabs are addresses, and what guards are in them already. */
-#define EMPTY_BYTES_MAX ((size_t)1 << 30)
+/* Empty slabs are addresses, and guards that another burst need not wait for. */
+#define EMPTY_BYTES_MAX ((size_t)8 << 30)
 
 /* Warm stacks are memory that nobody uses, at most this much even if all of it
  * was touched; usually it is a page or two of each. */
@@ -82,7 +84,7 @@ struct pirn__stack_slab {
     size_t page_size;
     size_t guard_size; /* read by signal handlers */
     uint64_t busy;    /* pool->lock */
-    uint64_t guarded; /* pool->lock; set by the claim, before the guard is in */
+    uint64_t guarded; /* pool->lock; set before the guard is in */
     uint64_t quarantined;     /* pool->lock */
     uint32_t next;            /* pool->lock: where the search goes on */
     uint32_t protected_count; /* pool->lock: guards that cost mappings */
@@ -115,9 +117,9 @@ struct pirn__stack_pool {
     size_t empty_count;
     size_t in_use;
     size_t quarantined;
-    size_t free_count;
+    size_t ready_count;
     size_t promised;
-    bool refused; /* guard regions, once: promise nothing any more */
+    struct pirn__stack_slab *guarding; /* has fresh stacks; or NULL */
     pirn_link open;
     pirn_link full;
     pirn_link empty;
@@ -144,13 +146,15 @@ static uint64_t bit_of(uint32_t index)
     return UINT64_C(1) << index;
 }
 
-/* The stacks of the slab that can be claimed. */
-static uint64_t free_stacks(const struct pirn__stack_pool *pool,
-                            const struct pirn__stack_slab *slab)
+/* The stacks of a slab. */
+static uint64_t all_stacks(const struct pirn__stack_pool *pool)
 {
-    uint64_t all = ~UINT64_C(0) >> (STACKS_PER_SLAB - pool->slab_stacks);
+    return ~UINT64_C(0) >> (STACKS_PER_SLAB - pool->slab_stacks);
+}
 
-    return all & ~slab->busy;
+static uint64_t cold_stacks(const struct pirn__stack_slab *slab)
+{
+    return slab->guarded & ~slab->busy;
 }
 
 static struct pirn__stack_slab *slab_of_link(pirn_link *link)
@@ -161,18 +165,20 @@ static struct pirn__stack_slab *slab_of_link(pirn_link *link)
 static pirn_link *home_of(struct pirn__stack_pool *pool,
                           const struct pirn__stack_slab *slab)
 {
-    if (slab->busy == 0)
-        return &pool->empty;
-    return free_stacks(pool, slab) == 0 ? &pool->full : &pool->open;
+    if (cold_stacks(slab) == 0)
+        return &pool->full;
+    return slab->busy == 0 ? &pool->empty : &pool->open;
 }
 
-static void set_busy_locked(struct pirn__stack_pool *pool,
-                            struct pirn__stack_slab *slab, uint64_t busy)
+static void set_stacks_locked(struct pirn__stack_pool *pool,
+                              struct pirn__stack_slab *slab, uint64_t busy,
+                              uint64_t guarded)
 {
     pirn_link *before = home_of(pool, slab);
     pirn_link *after;
 
     slab->busy = busy;
+    slab->guarded = guarded;
     after = home_of(pool, slab);
     if (after == before)
         return;
@@ -180,6 +186,12 @@ static void set_busy_locked(struct pirn__stack_pool *pool,
     pirn__list_push_tail(after, &slab->link);
     pool->empty_count += after == &pool->empty;
     pool->empty_count -= before == &pool->empty;
+}
+
+static void set_busy_locked(struct pirn__stack_pool *pool,
+                            struct pirn__stack_slab *slab, uint64_t busy)
+{
+    set_stacks_locked(pool, slab, busy, slab->guarded);
 }
 
 /* Unmap a slab that is in no list.  If the kernel refuses, because the cut
@@ -195,13 +207,22 @@ static bool destroy_slab(struct pirn__stack_pool *pool,
     return true;
 }
 
+static size_t count_of(uint64_t stacks)
+{
+    return (size_t)__builtin_popcountll(stacks);
+}
+
 static void add_slab_locked(struct pirn__stack_pool *pool,
                             struct pirn__stack_slab *slab)
 {
-    pirn__list_push_tail(home_of(pool, slab), &slab->link);
+    pirn_link *home = home_of(pool, slab);
+
+    pirn__list_push_tail(home, &slab->link);
     pool->slab_count++;
-    pool->empty_count++;
-    pool->free_count += pool->slab_stacks;
+    pool->empty_count += home == &pool->empty;
+    pool->ready_count += count_of(cold_stacks(slab));
+    if (pool->guarding == NULL && slab->guarded != all_stacks(pool))
+        pool->guarding = slab;
 }
 
 static int make_slab(struct pirn__stack_pool *pool)
@@ -249,13 +270,20 @@ static void drop_slab(struct pirn__stack_pool *pool,
 static struct pirn__stack_slab *
 pop_surplus_locked(struct pirn__stack_pool *pool, size_t keep)
 {
-    if (pool->empty_count <= keep ||
-        pool->free_count - pool->promised < pool->slab_stacks)
+    struct pirn__stack_slab *slab;
+
+    if (pool->empty_count <= keep)
         return NULL;
+    slab = slab_of_link(pirn__list_first(&pool->empty));
+    if (pool->ready_count - pool->promised < count_of(slab->guarded))
+        return NULL;
+    pirn__list_remove(&slab->link);
     pool->empty_count--;
     pool->slab_count--;
-    pool->free_count -= pool->slab_stacks;
-    return slab_of_link(pirn__list_pop_head(&pool->empty));
+    pool->ready_count -= count_of(slab->guarded);
+    if (pool->guarding == slab)
+        pool->guarding = NULL;
+    return slab;
 }
 
 /* Make a busy stack free for everybody.  Returns a slab for drop_slab(), or
@@ -265,160 +293,140 @@ static struct pirn__stack_slab *release_locked(struct pirn__stack_pool *pool,
 {
     set_busy_locked(pool, place.slab,
                     place.slab->busy & ~bit_of(place.index));
-    pool->free_count++;
+    pool->ready_count++;
     return pop_surplus_locked(pool, pool->empty_limit);
 }
 
-/* Claim the first of `candidates` from where the last search ended, so that
- * all have their turn. */
-static struct place claim_locked(struct pirn__stack_pool *pool,
-                                 struct pirn__stack_slab *slab,
-                                 uint64_t candidates)
+/* Guards. */
+
+/* Claim a few fresh stacks of a slab; none: there is no such slab. */
+static uint64_t claim_fresh_locked(struct pirn__stack_pool *pool,
+                                   struct pirn__stack_slab *slab)
 {
-    uint64_t later = candidates & (~UINT64_C(0) << slab->next);
-    uint64_t chosen = later != 0 ? later : candidates;
-    uint32_t index = (uint32_t)__builtin_ctzll(chosen);
+    uint64_t fresh = all_stacks(pool) & ~slab->guarded;
+    uint64_t few = 0;
 
-    set_busy_locked(pool, slab, slab->busy | bit_of(index));
-    slab->next = (index + 1) % STACKS_PER_SLAB;
-    pool->in_use++;
-    pool->free_count--;
-    return (struct place){ slab, index };
-}
-
-/* The stacks that are best taken from a slab: those that have their guard, but
- * where memory is checked reuse is put off as long as possible. */
-static uint64_t best_stacks(const struct pirn__stack_pool *pool,
-                            const struct pirn__stack_slab *slab)
-{
-    uint64_t all = free_stacks(pool, slab);
-    uint64_t guarded = all & slab->guarded;
-
-    return pool->warm_limit > 0 && guarded != 0 ? guarded : all;
-}
-
-/* Claim any stack, from a slab in use if possible.  *guarded says whether it
- * has its guard; the bit is set in any case. */
-static bool claim_any_locked(struct pirn__stack_pool *pool, struct place *out,
-                             bool *guarded)
-{
-    pirn_link *link = pirn__list_first(&pool->open);
-    struct pirn__stack_slab *slab;
-
-    if (link == NULL)
-        link = pirn__list_first(&pool->empty);
-    if (link == NULL)
-        return false;
-    slab = slab_of_link(link);
-    *out = claim_locked(pool, slab, best_stacks(pool, slab));
-    *guarded = (slab->guarded & bit_of(out->index)) != 0;
-    slab->guarded |= bit_of(out->index);
-    return true;
-}
-
-/* Claim a stack of these slabs that has its guard. */
-static bool claim_guarded_locked(struct pirn__stack_pool *pool,
-                                 const pirn_link *list, struct place *out)
-{
-    for (pirn_link *link = list->next_; link != list; link = link->next_) {
-        struct pirn__stack_slab *slab = slab_of_link(link);
-        uint64_t candidates = free_stacks(pool, slab) & slab->guarded;
-
-        if (candidates != 0) {
-            *out = claim_locked(pool, slab, candidates);
-            return true;
-        }
+    for (int i = 0; i < GUARDS_AT_ONCE && fresh != 0; i++) {
+        few |= fresh & (~fresh + 1);
+        fresh &= fresh - 1;
     }
-    return false;
+    set_stacks_locked(pool, slab, slab->busy | few, slab->guarded | few);
+    if (fresh == 0)
+        pool->guarding = NULL;
+    return few;
 }
 
-/* No guard can be made for *place: give it back and look for a stack that has
- * one from earlier; without one `promised` of them are promised again. */
-static bool trade_for_guarded(struct pirn__stack_pool *pool,
-                              struct place *place, size_t promised)
+/* Guard those of `few` that can be: these are left in *done, and of them those that
+ * cost mappings are counted.  The error of the first that cannot. */
+static int guard_each(const struct pirn__stack_pool *pool,
+                      struct pirn__stack_slab *slab, uint64_t few,
+                      uint64_t *done, uint32_t *protected_count)
 {
-    struct pirn__stack_slab *surplus;
-    bool found;
+    *done = 0;
+    *protected_count = 0;
+    for (; few != 0; few &= few - 1) {
+        struct place place = { slab, (uint32_t)__builtin_ctzll(few) };
+        int rc = pirn__guard_install(pool->guard, pool->protected_limit,
+                                     guard_of(pool, place), pool->guard_size);
+
+        if (rc < 0)
+            return rc;
+        *done |= bit_of(place.index);
+        *protected_count += rc == PIRN__GUARD_PROTECT;
+    }
+    return 0;
+}
+
+/* Have a few more stacks that can be promised, or a slab for them. */
+static int make_ready(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_slab *slab, *surplus;
+    uint64_t few = 0, done;
+    uint32_t protected_count;
+    int rc;
 
     pirn__lock(&pool->lock);
-    place->slab->guarded &= ~bit_of(place->index);
-    pool->in_use--;
-    pool->free_count++;
-    set_busy_locked(pool, place->slab,
-                    place->slab->busy & ~bit_of(place->index));
-    found = claim_guarded_locked(pool, &pool->open, place) ||
-            claim_guarded_locked(pool, &pool->empty, place);
-    if (!found)
-        pool->promised += promised;
-    pool->refused = true;
-    /* Only now: a surplus slab may hold the guards that we looked for. */
+    slab = pool->guarding;
+    if (slab != NULL)
+        few = claim_fresh_locked(pool, slab);
+    pirn__unlock(&pool->lock);
+    if (slab == NULL)
+        return make_slab(pool);
+
+    rc = guard_each(pool, slab, few, &done, &protected_count);
+    pirn__lock(&pool->lock);
+    slab->protected_count += protected_count;
+    set_stacks_locked(pool, slab, slab->busy & ~few,
+                      slab->guarded & ~(few & ~done));
+    pool->ready_count += count_of(done);
+    if (done != few && pool->guarding == NULL)
+        pool->guarding = slab;
     surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
     drop_slab(pool, surplus);
-    return found;
+    return done != 0 ? 0 : rc;
 }
 
-/* See trade_for_guarded() for `promised`. */
-static int guard_claimed(struct pirn__stack_pool *pool, struct place *place,
-                         size_t promised)
-{
-    int rc = pirn__guard_install(pool->guard, pool->protected_limit,
-                                 guard_of(pool, *place), pool->guard_size);
+/* Promises. */
 
-    if (rc < 0)
-        return trade_for_guarded(pool, place, promised) ? 0 : rc;
-    if (rc == PIRN__GUARD_PROTECT) {
-        pirn__lock(&pool->lock);
-        place->slab->protected_count++;
-        pool->refused = true;
-        pirn__unlock(&pool->lock);
-    }
-    return 0;
+/* True if there is one to be promised; where memory is checked reuse is put off
+ * as long as possible. */
+static bool has_enough_locked(const struct pirn__stack_pool *pool)
+{
+    return pool->ready_count > pool->promised &&
+           (pool->warm_limit > 0 || pool->guarding == NULL);
 }
 
-/* Lock the pool with a free stack that is not promised. */
-static int lock_with_free(struct pirn__stack_pool *pool)
+/* Lock the pool with a stack that can be promised. */
+static int lock_with_ready(struct pirn__stack_pool *pool)
 {
+    int rc = 0;
+
     pirn__lock(&pool->lock);
-    /* Ends: each round adds a slab, and others can take all of its stacks
-     * before us only by getting what they want. */
-    while (pool->free_count == pool->promised) {
-        int rc;
-
+    /* Ends: each round adds a slab or guards, and others can be promised all of
+     * them before us only by getting what they want. */
+    while (rc == 0 && !has_enough_locked(pool)) {
         pirn__unlock(&pool->lock);
-        rc = make_slab(pool);
-        if (rc < 0)
-            return rc;
+        rc = make_ready(pool);
         pirn__lock(&pool->lock);
     }
-    return 0;
-}
-
-static bool pop_hottest_locked(struct pirn__stack_pool *pool, struct place *out)
-{
-    if (pool->warm_count == 0)
-        return false;
-    pool->warm_count--;
-    pool->free_count--;
-    pool->in_use++;
-    *out = pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY];
-    return true;
-}
-
-/* Take the best there is, which is one at least, and unlock.  See
- * trade_for_guarded() for `promised`. */
-static int take_and_unlock(struct pirn__stack_pool *pool, struct place *out,
-                           size_t promised)
-{
-    bool guarded = true;
-
-    if (!pop_hottest_locked(pool, out)) {
-        bool claimed = claim_any_locked(pool, out, &guarded);
-
-        PIRN_REQUIRE(claimed, "free stacks are counted");
-    }
+    if (pool->ready_count > pool->promised)
+        return 0;
     pirn__unlock(&pool->lock);
-    return guarded ? 0 : guard_claimed(pool, out, promised);
+    return rc;
+}
+
+/* Claim a cold stack of this slab, from where the last search ended, so that all
+ * have their turn. */
+static struct place claim_locked(struct pirn__stack_pool *pool,
+                                 struct pirn__stack_slab *slab)
+{
+    uint64_t cold = cold_stacks(slab);
+    uint64_t later = cold & (~UINT64_C(0) << slab->next);
+    uint32_t index = (uint32_t)__builtin_ctzll(later != 0 ? later : cold);
+
+    set_busy_locked(pool, slab, slab->busy | bit_of(index));
+    slab->next = (index + 1) % STACKS_PER_SLAB;
+    return (struct place){ slab, index };
+}
+
+/* The best there is: the hottest, or a cold one from a slab in use if possible. */
+static struct place claim_best_locked(struct pirn__stack_pool *pool)
+{
+    pirn_link *link;
+
+    PIRN_ASSERT(pool->ready_count > 0);
+    pool->ready_count--;
+    pool->in_use++;
+    if (pool->warm_count > 0) {
+        pool->warm_count--;
+        return pool->warm[(pool->warm_first + pool->warm_count) %
+                          WARM_CAPACITY];
+    }
+    link = pirn__list_first(&pool->open);
+    if (link == NULL)
+        link = pirn__list_first(&pool->empty);
+    return claim_locked(pool, slab_of_link(link));
 }
 
 static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
@@ -427,7 +435,7 @@ static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
 
     pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
     pool->warm_count--;
-    pool->free_count--;
+    pool->ready_count--;
     return place;
 }
 
@@ -445,7 +453,7 @@ static bool push_warm_locked(struct pirn__stack_pool *pool,
         *place = pop_coldest_locked(pool);
     pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;
     pool->warm_count++;
-    pool->free_count++;
+    pool->ready_count++;
     return crowded;
 }
 
@@ -586,16 +594,11 @@ static void describe_stack(const struct pirn__stack_pool *pool,
 
 int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out)
 {
-    struct place place;
-    int rc = lock_with_free(pool);
+    int rc = pirn__stack_promise(pool, NULL, out);
 
-    *out = (struct pirn__stack){ .base = NULL };
     if (rc == 0)
-        rc = take_and_unlock(pool, &place, 0);
-    if (rc < 0)
-        return rc;
-    describe_stack(pool, place, out);
-    return 0;
+        pirn__stack_redeem(pool, NULL, out);
+    return rc;
 }
 
 /* `count` promises that nobody wants any more. */
@@ -618,54 +621,38 @@ void pirn__stack_shed(struct pirn__stack_pool *pool,
     give_promises(pool, PIRN__STACK_BATCH);
 }
 
-/* With the lock, and one that is free: one, and some for later. */
-static void promise_locked(struct pirn__stack_pool *pool,
-                           struct pirn__stack_hand *hand)
+int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
+                               struct pirn__stack_hand *hand)
 {
-    size_t unpromised = pool->free_count - pool->promised;
+    size_t unpromised;
     uint32_t count = 1;
+    int rc = lock_with_ready(pool);
 
+    if (rc < 0)
+        return rc;
+    unpromised = pool->ready_count - pool->promised;
     if (hand != NULL)
         count = unpromised < PIRN__STACK_BATCH ? (uint32_t)unpromised
                                                : PIRN__STACK_BATCH;
     pool->promised += count;
-    if (hand != NULL)
-        hand->promises = count - 1;
-}
-
-int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
-                               struct pirn__stack_hand *hand,
-                               struct pirn__stack *out)
-{
-    bool takes_now;
-    int rc = lock_with_free(pool);
-
-    if (rc < 0)
-        return rc;
-    takes_now = pool->guard != PIRN__GUARD_REGION || pool->refused;
-    if (!takes_now)
-        promise_locked(pool, hand);
     pirn__unlock(&pool->lock);
-    if (takes_now)
-        return pirn__stack_take(pool, out);
-    if (hand != NULL)
+    if (hand != NULL) {
+        hand->promises = count - 1;
         pirn__stack_tell_spare(hand);
+    }
     return 0;
 }
 
-int pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
-                              struct pirn__stack *out)
+void pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
+                               struct pirn__stack *out)
 {
     struct place place;
-    int rc;
 
     pirn__lock(&pool->lock);
     pool->promised--;
-    rc = take_and_unlock(pool, &place, 1);
-    if (rc < 0)
-        return rc;
+    place = claim_best_locked(pool);
+    pirn__unlock(&pool->lock);
     describe_stack(pool, place, out);
-    return 0;
 }
 
 /* Overwrite what was used of a stack that nobody stands on. */
@@ -753,7 +740,7 @@ static bool cool_coldest(struct pirn__stack_pool *pool, size_t keep)
     struct place place = { NULL, 0 };
 
     pirn__lock(&pool->lock);
-    if (pool->warm_count > keep && pool->free_count > pool->promised)
+    if (pool->warm_count > keep && pool->ready_count > pool->promised)
         place = pop_coldest_locked(pool);
     pirn__unlock(&pool->lock);
     if (place.slab == NULL)
@@ -860,9 +847,9 @@ static void validate_slabs_locked(struct pirn__stack_pool *pool,
         PIRN_ASSERT(home_of(pool, slab) == list);
         PIRN_ASSERT((slab->quarantined & ~slab->busy) == 0);
         PIRN_ASSERT((slab->busy & ~slab->guarded) == 0);
-        sum->in_use += (size_t)__builtin_popcountll(slab->busy);
-        sum->quarantined += (size_t)__builtin_popcountll(slab->quarantined);
-        sum->cached += slab->busy == 0;
+        sum->in_use += count_of(slab->busy);
+        sum->quarantined += count_of(slab->quarantined);
+        sum->cached += count_of(cold_stacks(slab));
         sum->mapped_bytes += pool->slab_bytes;
     }
 }
@@ -876,14 +863,11 @@ void pirn__stack_pool_validate(struct pirn__stack_pool *pool)
     validate_slabs_locked(pool, &pool->full, &sum);
     validate_slabs_locked(pool, &pool->empty, &sum);
     PIRN_ASSERT(sum.mapped_bytes == pool->slab_count * pool->slab_bytes);
-    PIRN_ASSERT(sum.cached == pool->empty_count);
     PIRN_ASSERT(sum.quarantined == pool->quarantined);
     /* More than that are busy while another thread cools one. */
     PIRN_ASSERT(sum.in_use >= pool->in_use + pool->warm_count);
-    PIRN_ASSERT(pool->slab_count * pool->slab_stacks - sum.in_use +
-                    pool->warm_count ==
-                pool->free_count);
-    PIRN_ASSERT(pool->free_count >= pool->promised);
+    PIRN_ASSERT(sum.cached + pool->warm_count == pool->ready_count);
+    PIRN_ASSERT(pool->ready_count >= pool->promised);
     PIRN_ASSERT(pool->warm_count <= pool->warm_limit);
     pirn__unlock(&pool->lock);
 }

@@ -85,16 +85,15 @@ bool pirn__stack_pool_free(struct pirn__stack_pool *pool);
 int pirn__stack_take(struct pirn__stack_pool *pool, struct pirn__stack *out);
 void pirn__stack_give(struct pirn__stack_pool *pool, struct pirn__stack *stack);
 
-/* The same in two steps, for who needs it later: what has been promised, all zero
- * perhaps, is given back as a stack is, or redeemed, after which it is one.
- * Redeeming fails only if the kernel, which has no memory for a guard or a
- * mapping, has broken the promise: then it still stands. */
+/* The same in two steps, for who needs it later: what has been promised, which may
+ * fail, is all zero; it is given back as a stack is, or redeemed, which cannot
+ * fail, and then is one. */
 static inline int pirn__stack_promise(struct pirn__stack_pool *pool,
                                       struct pirn__stack_hand *hand,
                                       struct pirn__stack *out);
-static inline int pirn__stack_redeem(struct pirn__stack_pool *pool,
-                                     struct pirn__stack_hand *hand,
-                                     struct pirn__stack *out);
+static inline void pirn__stack_redeem(struct pirn__stack_pool *pool,
+                                      struct pirn__stack_hand *hand,
+                                      struct pirn__stack *out);
 static inline void pirn__stack_give_back(struct pirn__stack_pool *pool,
                                          struct pirn__stack_hand *hand,
                                          struct pirn__stack *stack);
@@ -127,10 +126,9 @@ bool pirn__stack_guards(const struct pirn__stack *stack, const void *address);
 /* The usual ways, by what is at hand; behind them those of the pool. */
 
 int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
-                               struct pirn__stack_hand *hand,
+                               struct pirn__stack_hand *hand);
+void pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
                                struct pirn__stack *out);
-int pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
-                              struct pirn__stack *out);
 void pirn__stack_give_back_slowly(struct pirn__stack_pool *pool,
                                   struct pirn__stack_hand *hand,
                                   struct pirn__stack *stack);
@@ -152,27 +150,26 @@ static inline int pirn__stack_promise(struct pirn__stack_pool *pool,
 {
     *out = (struct pirn__stack){ .base = NULL };
     if (hand == NULL || hand->promises == 0)
-        return pirn__stack_promise_slowly(pool, hand, out);
+        return pirn__stack_promise_slowly(pool, hand);
     hand->promises--;
     pirn__stack_tell_spare(hand);
     return 0;
 }
 
-static inline int pirn__stack_redeem(struct pirn__stack_pool *pool,
-                                     struct pirn__stack_hand *hand,
-                                     struct pirn__stack *out)
+static inline void pirn__stack_redeem(struct pirn__stack_pool *pool,
+                                      struct pirn__stack_hand *hand,
+                                      struct pirn__stack *out)
 {
-    if (out->base != NULL)
-        return 0;
-    if (hand == NULL || hand->hot.base == NULL)
-        return pirn__stack_redeem_slowly(pool, out);
+    if (hand == NULL || hand->hot.base == NULL) {
+        pirn__stack_redeem_slowly(pool, out);
+        return;
+    }
     *out = hand->hot;
     hand->hot.base = NULL;
     /* As much is spare as was. */
     hand->promises++;
     if (hand->promises == PIRN__STACK_PROMISES)
         pirn__stack_shed(pool, hand);
-    return 0;
 }
 
 static inline void pirn__stack_give_back(struct pirn__stack_pool *pool,
