@@ -22,8 +22,9 @@
  *     `head` and then looks at `waiting`; a sender sets `waiting` and then looks
  *     at `head`.  Both are seq_cst, so that one of the two sees the other.
  *   - A single receiver that waits is told of a message by `told_` of its
- *     operation, the last thing that is touched there; so it needs no lock to
- *     go on.  The channel stays: to give the receiver up takes the lock.
+ *     operation, the last thing that is touched there, and of `tail` at that time
+ *     by its `n`; so it needs no lock to go on.  The channel stays: to give the
+ *     receiver up takes the lock.
  *   - Once sealed, nobody is granted a place any more; places that are reserved
  *     stay good, and the channel ends for receivers only after them.
  *   - All handles of the senders together have one reference, those of the
@@ -91,8 +92,6 @@ struct pirn__channel {
     PIRN_ATOMIC(uint32_t) waiting; /* written under the lock */
     uint32_t size;       /* constant: message_size */
     uint64_t span_end;   /* mpsc */
-    PIRN_SHARED(uint64_t) told_end; /* mpsc: `tail` when a receive that waited was
-                                       told; by the lock, or its `told_` */
     uint64_t promised;   /* mpmc */
     char *head_at;       /* where the next message is, unless this is the end */
     char *head_end;      /* of the ring or block */
@@ -147,9 +146,9 @@ pirn__channel_tell_locked(struct pirn__channel *ch, pirn_waiter *waiter)
         PIRN_CONTAINER_OF(waiter, pirn_channel_recv_op, waiter_);
     pirn_waker waker = pirn__wait_end_locked(waiter, PIRN__WAIT_GRANTED);
 
-    pirn_cell_write(&ch->told_end, ch->tail);
-    /* release [channel.told]: the messages up to told_end, and our last use of
-     * the operation. */
+    op->n = (ssize_t)ch->tail;
+    /* release [channel.told]: the messages up to `n`, and our last use of the
+     * operation. */
     pirn__store(&op->told_, 1, release);
     return waker;
 }

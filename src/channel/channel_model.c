@@ -487,3 +487,35 @@ MODEL(channel_upgrade_against_the_end)
     EXPLORE_CHECK(take() == PIRN_ECLOSED);
     end();
 }
+
+static pirn_mpsc_recv_op first_op;
+static int first_message;
+
+static void poll_first(void *arg)
+{
+    (void)arg;
+    (void)model_bell_poll(&bells[0], &first_op.future);
+}
+
+/* Goal: a receive that was told of a message which a try_ call has taken looks
+ * again while another one is being told.
+ * Method: the second one stands in line. */
+MODEL(channel_told_receiver_looks_while_another_is_told,
+      .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(2);
+    pirn_mpsc_recv_init(&first_op, rx, &first_message);
+    EXPLORE_CHECK(model_bell_poll(&bells[0], &first_op.future) == PIRN_PENDING);
+    EXPLORE_CHECK(give(0, 1));
+    EXPLORE_CHECK(take() == 0);
+    receive_poll();
+    EXPLORE_CHECK(receiver_waits);
+    explore_thread(poll_first, NULL);
+    explore_thread(send_one, NULL);
+    explore_join();
+    if (first_op.n == 1)
+        pirn_future_drop(&recv_op.future);
+    else if (first_op.n == -EBUSY)
+        receive_end();
+    end();
+}

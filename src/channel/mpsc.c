@@ -324,7 +324,7 @@ static inline void see_told(pirn_mpsc_recv_op *op)
     /* relaxed: the operation is ours alone. */
     pirn__store(&op->told_, 0, relaxed);
     pirn__wait_init(&op->waiter_);
-    end = pirn_cell_read(&ch->told_end);
+    end = (uint64_t)op->n;
     if (end > ch->span_end)
         ch->span_end = end;
 }

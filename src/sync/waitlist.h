@@ -17,7 +17,8 @@
  *   - Whoever ends a wait takes the waker out under the lock, wakes it after
  *     unlock, and touches the waiter no more: its memory may be gone.
  *   - A waiter learns of its end only under the lock.  So when it does, whoever
- *     ended it has left the object, which may then be freed.
+ *     ended it has left the object, which may then be freed.  (The receiver of an
+ *     mpsc channel is told otherwise, and frees only after it has had the lock.)
  *   - GRANTED means that something has left the object (a permit, a message)
  *     and the waiter has not seen it yet.  Who drops such a waiter passes it
  *     on.
