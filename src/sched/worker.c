@@ -98,6 +98,19 @@ static inline void share_batch(struct pirn__worker *worker)
         share_ring(worker);
 }
 
+/* Turns for want of budget have taken long since the last look: their operations
+ * are no locks but calls of the kernel, or have work between them.  A clock read a
+ * turn is little beside what the budget was spent for. */
+static bool has_spent_long(struct pirn__worker *worker)
+{
+    uint64_t now = pirn__sys->clock_ns();
+
+    if (now - worker->spent_ns < PIRN__SPENT_NS)
+        return false;
+    worker->spent_ns = now;
+    return true;
+}
+
 /* Must the task that has just run wait for a look at the events?  Not for want of
  * budget, where the others come first in any case, which is so in a ring; but with
  * those who have yielded and wait for that look.  Tasks that come back again and
@@ -109,12 +122,13 @@ static bool waits_for_look(struct pirn__worker *worker)
         worker->pool->tasks->steal == NULL ||
         pirn__inbox_has_some(&worker->deferred))
         return worker->turn.deferred != PIRN__DEFER_NOT;
-    if (++worker->spent_turns >= PIRN__SPENT_TURNS) {
-        worker->shared_at = worker->tick;
-        worker->events_at = worker->tick;
-        worker->look_at = worker->tick;
-    }
-    return false;
+    worker->spent_turns++;
+    if (worker->spent_turns < PIRN__SPENT_TURNS && !has_spent_long(worker))
+        return false;
+    worker->shared_at = worker->tick;
+    worker->events_at = worker->tick;
+    worker->look_at = worker->tick;
+    return true;
 }
 
 PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,

@@ -28,10 +28,11 @@
 struct pirn__histograms;
 struct pirn__pool;
 
-/* How many turns may end for want of budget between two looks for events.  A
- * budget lasts for less than a microsecond of locks and messages, and a look is
- * a system call. */
-enum { PIRN__SPENT_TURNS = 16 };
+/* How many turns may end for want of budget between two looks for events, and for
+ * how long that may go on.  A budget lasts for less than a microsecond of locks
+ * and messages, and a look is a system call; of calls of the kernel, or with work
+ * between the operations, it lasts for milliseconds, and timers would be late. */
+enum { PIRN__SPENT_TURNS = 16, PIRN__SPENT_NS = 100 * 1000 };
 
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
@@ -80,6 +81,7 @@ struct pirn__worker {
     bool by_ring; /* constant: what gets ready here waits in the ring, and is not
                      stamped */
     uint32_t spent_turns; /* that ended for want of budget, since it looked */
+    uint64_t spent_ns;    /* when it last looked for the sake of those */
     bool searching;
     bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */

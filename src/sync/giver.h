@@ -120,7 +120,7 @@ static inline bool pirn__giver_gives_way(pirn_giver *giver, pirn_cx *cx,
         return false;
     waiter->kind_ = PIRN__GIVER_AT_ONCE; /* the next time */
     pirn__giver_owe(giver);
-    pirn__turn_defer(cx);
+    pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
     return true;
 }
 

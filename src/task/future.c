@@ -67,13 +67,15 @@ void pirn_future_describe(const pirn_future *future, pirn_text *out)
         pirn__no_suspend_end(local);
 }
 
-void pirn__turn_defer(pirn_cx *cx)
+void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until)
 {
     struct pirn__turn *turn = cx->turn_;
 
     /* The flag alone runs the task again; a waker that is not the task's own
-     * may have to tell a combinator which child to poll. */
-    turn->deferred = PIRN__DEFER_TO_EVENTS;
+     * may have to tell a combinator which child to poll.  Another child may have
+     * to wait for longer. */
+    if (turn->deferred != PIRN__DEFER_TO_EVENTS)
+        turn->deferred = until;
     if (turn->task == NULL || !pirn__waker_is_of(cx->waker, turn->task))
         pirn_waker_wake_by_ref(cx->waker);
 }
@@ -88,8 +90,7 @@ bool pirn_coop_spend(pirn_cx *cx)
         turn->budget--;
         return true;
     }
-    pirn__turn_defer(cx);
-    turn->deferred = PIRN__DEFER_TO_OTHERS;
+    pirn__turn_defer(cx, PIRN__DEFER_TO_OTHERS);
     return false;
 }
 

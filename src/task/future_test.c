@@ -176,3 +176,25 @@ TEST(coop_refusal_wakes_a_foreign_waker)
     EXPECT_EQ(0, turn.budget);
     EXPECT(turn.deferred);
 }
+
+/* Goal: who has to wait for a look at the events does so, also if another child of
+ * the same task is only out of budget.
+ * Method: both in one poll, in either order. */
+TEST(coop_refusal_shortens_no_other_wait)
+{
+    poller p = {0};
+    pirn_waker waker = poller_waker(&p);
+
+    for (int first = 0; first < 2; first++) {
+        struct pirn__turn turn = {.budget = 0};
+        pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+
+        for (int i = 0; i < 2; i++) {
+            if (i == first)
+                EXPECT(!pirn_coop_spend(&cx));
+            else
+                pirn__turn_defer(&cx, PIRN__DEFER_TO_EVENTS);
+        }
+        EXPECT_EQ(PIRN__DEFER_TO_EVENTS, turn.deferred);
+    }
+}

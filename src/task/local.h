@@ -62,8 +62,9 @@ struct pirn__turn {
 };
 
 /* What the poll of a task returns whose code stands on a stack of its own: enter
- * that, and take for the answer what it returns with.  Only to who runs tasks. */
-#define PIRN__POLL_ENTERS ((enum pirn_poll)(PIRN_READY + 1))
+ * that, and take for the answer what it returns with.  Only to who runs tasks; a
+ * number that no poll of a user's returns by mistake. */
+#define PIRN__POLL_ENTERS ((enum pirn_poll)0x5049524e)
 
 /* How a straight-line call waits here: registered by the fiber layer for
  * fibers; NULL on a plain thread, which parks. */
@@ -243,8 +244,8 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
 }
 
 /* In a poll that has a turn and is about to return PIRN_PENDING: be polled again
- * after the others, and after a look for events. */
-void pirn__turn_defer(pirn_cx *cx);
+ * after the others, and perhaps after a look for events. */
+void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until);
 
 /* pirn_coop_spend() where there may be nothing left. */
 PIRN__COLD bool pirn__coop_spend_last(pirn_cx *cx);

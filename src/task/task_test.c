@@ -149,6 +149,27 @@ TEST(task_failed_with_words_tells_the_hook)
     lab_finish(&lab);
 }
 
+static enum pirn_poll answer_nonsense(struct script *script, pirn_cx *cx)
+{
+    (void)script;
+    (void)cx;
+    return (enum pirn_poll)(PIRN_READY + 1);
+}
+
+/* Goal: a poll that does not say PIRN_PENDING has ended. */
+TEST(task_with_a_nonsense_answer_has_ended)
+{
+    struct script script = {.on_poll = answer_nonsense};
+    struct lab lab;
+
+    lab_begin(&lab);
+    (void)lab_spawn_loose(&lab, &script);
+    EXPECT_EQ(1, lab_run_all(&lab));
+    EXPECT_EQ(1, script.polls);
+    EXPECT_EQ(1, pirn__group_read(&lab.group).completed);
+    lab_finish(&lab);
+}
+
 /* Goal: memory that runs out at any allocation of a spawn refuses it and loses
  * nothing; the future is still the caller's.
  * Method: fail the first, the second, ... until it succeeds. */
