@@ -22,6 +22,12 @@
 
 _Static_assert(offsetof(struct pirn__context, sp) == 0,
                "the assembly stores the stack pointer at the start");
+#if PIRN__SWITCH_IN_PLACE
+_Static_assert(offsetof(struct pirn__host, sp) == 0 &&
+                   offsetof(struct pirn__host, frame) == 8 &&
+                   offsetof(struct pirn__host, address) == 16,
+               "the assembly knows where a host keeps what it goes on with");
+#endif
 
 enum { STACK_ALIGN = 16 };
 

@@ -30,8 +30,9 @@
 #define PIRN__WATCH_SWITCH (PIRN__WITH_ASAN || PIRN__WITH_TSAN)
 #endif
 
-#if defined(__x86_64__) && defined(__LP64__) && !PIRN__WATCH_SWITCH && \
-    !defined(PIRN_PORTABLE_SWITCH)
+/* Not with the sixteen registers more of APX, which no list here names. */
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__APX_F__) && \
+    !PIRN__WATCH_SWITCH && !defined(PIRN_PORTABLE_SWITCH)
 #define PIRN__SWITCH_IN_PLACE 1
 #else
 #define PIRN__SWITCH_IN_PLACE 0

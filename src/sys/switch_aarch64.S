@@ -105,11 +105,10 @@ pirn__switch_raw:
     .cfi_endproc
     .size   pirn__switch_raw, . - pirn__switch_raw
 
-/* The outermost frame of every context: x19 is the function, x20 its argument,
- * x0 the context that was left.  There is no return address, which is where
- * backtraces end.  The nop lets an unwinder that looks up the instruction
- * before the address of a context that has not started yet find this frame
- * too. */
+/* The outermost frame of every context: x19 is the function, x20 its argument.
+ * There is no return address, which is where backtraces end.  The nop lets an
+ * unwinder that looks up the instruction before the address of a context that has
+ * not started yet find this frame too. */
     .type   switch_start, %function
     .p2align 4
     .cfi_startproc
@@ -117,7 +116,6 @@ pirn__switch_raw:
     .cfi_undefined x29
     nop
 switch_start:
-    mov     x1, x0
     mov     x0, x20
     blr     x19
     brk     #0

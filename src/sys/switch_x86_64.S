@@ -153,10 +153,10 @@ pirn__switch_return:
     .cfi_endproc
     .size   pirn__switch_return, . - pirn__switch_return
 
-/* The outermost frame of every context: rbx is the function, r12 its argument,
- * There is no return address, which is where
- * backtraces end.  The nop lets an unwinder that looks up the byte before the
- * address of a context that has not started yet find this frame too. */
+/* The outermost frame of every context: rbx is the function, r12 its argument.
+ * There is no return address, which is where backtraces end.  The nop lets an
+ * unwinder that looks up the byte before the address of a context that has not
+ * started yet find this frame too. */
     .type   switch_start, @function
     .p2align 4
     .cfi_startproc
