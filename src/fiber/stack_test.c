@@ -945,7 +945,8 @@ TEST(stack_promises_are_kept)
     for (int i = 0; i < count; i++) {
         EXPECT_PTR_EQ(NULL, stacks[i].base);
         pirn__stack_redeem(pool, NULL, &stacks[i]);
-        expect_guard(&stacks[i]);
+        if (i % 32 == 0)
+            expect_guard(&stacks[i]);
         *top_byte(&stacks[i]) = 1;
     }
     pirn__stack_pool_validate(pool);

@@ -75,7 +75,7 @@ void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until)
      * may have to tell a combinator which child to poll.  Another child may have
      * to wait for longer. */
     if (turn->deferred != PIRN__DEFER_TO_EVENTS)
-        turn->deferred = until;
+        turn->deferred = (uint8_t)until;
     if (turn->task == NULL || !pirn__waker_is_of(cx->waker, turn->task))
         pirn_waker_wake_by_ref(cx->waker);
 }

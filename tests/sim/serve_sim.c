@@ -105,6 +105,9 @@ void __wrap_roster_leave(struct roster *roster, struct guest *guest)
     struct tally *tally = tally_of(roster);
 
     tally->live--;
+    /* The server may end before this call returns. */
+    if (world.guests.live == 0)
+        world.empty_ns = sim_now_ns();
     __real_roster_leave(roster, guest);
     tally->late_live--;
     if (world.guests.late_live == 0)
