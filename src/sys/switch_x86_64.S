@@ -16,14 +16,8 @@
 
     .text
 
-/* int pirn__switch_raw(from, to, word) */
-    .globl  pirn__switch_raw
-    .hidden pirn__switch_raw
-    .type   pirn__switch_raw, @function
-    .p2align 4
-pirn__switch_raw:
-    .cfi_startproc
-    endbr64
+/* What a function leaves as it found it. */
+.macro push_kept
     pushq   %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -42,9 +36,9 @@ pirn__switch_raw:
     pushq   %r15
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %r15, 0
-    movq    %rsp, (%rdi)
-    movq    (%rsi), %rsp
-    movl    %edx, %eax
+.endm
+
+.macro pop_kept
     popq    %r15
     .cfi_adjust_cfa_offset -8
     .cfi_restore %r15
@@ -63,6 +57,21 @@ pirn__switch_raw:
     popq    %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbp
+.endm
+
+/* int pirn__switch_raw(from, to, word) */
+    .globl  pirn__switch_raw
+    .hidden pirn__switch_raw
+    .type   pirn__switch_raw, @function
+    .p2align 4
+pirn__switch_raw:
+    .cfi_startproc
+    endbr64
+    push_kept
+    movq    %rsp, (%rdi)
+    movq    (%rsi), %rsp
+    movl    %edx, %eax
+    pop_kept
     popq    %rcx
     .cfi_adjust_cfa_offset -8
     .cfi_register %rip, %rcx
@@ -96,24 +105,7 @@ pirn__switch_enter:
     .cfi_offset %r14, -48
     .cfi_offset %r15, -56
     xorl    %eax, %eax
-    popq    %r15
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r15
-    popq    %r14
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r14
-    popq    %r13
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r13
-    popq    %r12
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %r12
-    popq    %rbx
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %rbx
-    popq    %rbp
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore %rbp
+    pop_kept
     ret
     .cfi_endproc
     .size   pirn__switch_enter, . - pirn__switch_enter
@@ -126,24 +118,7 @@ pirn__switch_enter:
 pirn__switch_return:
     .cfi_startproc
     endbr64
-    pushq   %rbp
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %rbp, 0
-    pushq   %rbx
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %rbx, 0
-    pushq   %r12
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r12, 0
-    pushq   %r13
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r13, 0
-    pushq   %r14
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r14, 0
-    pushq   %r15
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %r15, 0
+    push_kept
     movq    %rsp, (%rdi)
     movl    %edx, %eax
     movq    8(%rsi), %rbp
