@@ -80,23 +80,17 @@ void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until)
         pirn_waker_wake_by_ref(cx->waker);
 }
 
-bool pirn_coop_spend(pirn_cx *cx)
+bool pirn__coop_spend_last(pirn_cx *cx)
 {
-    struct pirn__turn *turn = cx->turn_;
-
-    if (turn == NULL)
+    if (cx->turn_ == NULL)
         return true;
-    if (turn->budget > 0) {
-        turn->budget--;
-        return true;
-    }
     pirn__turn_defer(cx, PIRN__DEFER_TO_OTHERS);
     return false;
 }
 
-bool pirn__coop_spend_last(pirn_cx *cx)
+bool pirn_coop_spend(pirn_cx *cx)
 {
-    return pirn_coop_spend(cx);
+    return pirn__coop_spend(cx);
 }
 
 void pirn_cx_fail(pirn_cx *cx, const char *format, ...)

@@ -247,7 +247,7 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
  * after the others, and perhaps after a look for events. */
 void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until);
 
-/* pirn_coop_spend() where there may be nothing left. */
+/* pirn_coop_spend() where nothing is left, or nothing is counted. */
 PIRN__COLD bool pirn__coop_spend_last(pirn_cx *cx);
 
 /* Spend one unit as pirn_coop_spend() does. */
