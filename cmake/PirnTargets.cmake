@@ -92,7 +92,8 @@ endif()
 # Folders whose plain reads and writes the explorer sees: the compiler calls the
 # hooks of ThreadSanitizer, which are the explorer's own.  What the C library
 # does with memory goes through the explorer as well.
-set(PIRN_MODEL_SEEN base task time reactor sched sync channel scope stream blocking)
+set(PIRN_MODEL_SEEN base task time reactor sched fiber sync channel scope stream
+    blocking)
 set(PIRN_MODEL_HOOKS -fsanitize=thread
     -Dmemcpy=explore_memcpy -Dmemset=explore_memset)
 

@@ -225,9 +225,22 @@ static void add_slab_locked(struct pirn__stack_pool *pool,
         pool->guarding = slab;
 }
 
+/* Drop a slab that is in no list; NULL is fine. */
+static void drop_slab(struct pirn__stack_pool *pool,
+                      struct pirn__stack_slab *slab)
+{
+    if (slab == NULL || destroy_slab(pool, slab))
+        return;
+    pirn__lock(&pool->lock);
+    add_slab_locked(pool, slab);
+    pirn__unlock(&pool->lock);
+}
+
+/* Make a slab, unless another thread was quicker. */
 static int make_slab(struct pirn__stack_pool *pool)
 {
     struct pirn__stack_slab *slab;
+    bool is_wanted;
     void *base;
     int rc;
 
@@ -245,25 +258,18 @@ static int make_slab(struct pirn__stack_pool *pool)
     };
     pirn__list_init(&slab->link);
     pirn__lock(&pool->lock);
-    add_slab_locked(pool, slab);
+    is_wanted = pool->guarding == NULL;
+    if (is_wanted)
+        add_slab_locked(pool, slab);
     pirn__unlock(&pool->lock);
+    if (!is_wanted)
+        drop_slab(pool, slab);
     return 0;
 
 fail_slab:
     pool->alloc->give(pool->alloc->ctx, slab, sizeof *slab,
                       _Alignof(max_align_t));
     return rc;
-}
-
-/* Drop a slab that release_locked() handed out. */
-static void drop_slab(struct pirn__stack_pool *pool,
-                      struct pirn__stack_slab *slab)
-{
-    if (slab == NULL || destroy_slab(pool, slab))
-        return;
-    pirn__lock(&pool->lock);
-    add_slab_locked(pool, slab);
-    pirn__unlock(&pool->lock);
 }
 
 /* Unlink an empty slab beyond `keep` of them that no promise needs, or NULL. */
@@ -337,10 +343,25 @@ static int guard_each(const struct pirn__stack_pool *pool,
     return 0;
 }
 
+/* Some stacks of a slab could not be guarded.  It may try again, unless another slab
+ * has taken its place meanwhile: then, if none of it is guarded, it goes.  Returns it
+ * for drop_slab(), or NULL. */
+static struct pirn__stack_slab *
+keep_fresh_locked(struct pirn__stack_pool *pool, struct pirn__stack_slab *slab)
+{
+    if (pool->guarding == NULL)
+        pool->guarding = slab;
+    if (pool->guarding == slab || (slab->guarded | slab->busy) != 0)
+        return NULL;
+    pirn__list_remove(&slab->link);
+    pool->slab_count--;
+    return slab;
+}
+
 /* Have a few more stacks that can be promised, or a slab for them. */
 static int make_ready(struct pirn__stack_pool *pool)
 {
-    struct pirn__stack_slab *slab, *surplus;
+    struct pirn__stack_slab *slab, *surplus = NULL;
     uint64_t few = 0, done;
     uint32_t protected_count;
     int rc;
@@ -359,9 +380,10 @@ static int make_ready(struct pirn__stack_pool *pool)
     set_stacks_locked(pool, slab, slab->busy & ~few,
                       slab->guarded & ~(few & ~done));
     pool->ready_count += count_of(done);
-    if (done != few && pool->guarding == NULL)
-        pool->guarding = slab;
-    surplus = pop_surplus_locked(pool, pool->empty_limit);
+    if (done != few)
+        surplus = keep_fresh_locked(pool, slab);
+    if (surplus == NULL)
+        surplus = pop_surplus_locked(pool, pool->empty_limit);
     pirn__unlock(&pool->lock);
     drop_slab(pool, surplus);
     return done != 0 ? 0 : rc;
@@ -383,8 +405,8 @@ static int lock_with_ready(struct pirn__stack_pool *pool)
     int rc = 0;
 
     pirn__lock(&pool->lock);
-    /* Ends: each round adds a slab or guards, and others can be promised all of
-     * them before us only by getting what they want. */
+    /* Ends: each round finds a slab or adds guards, and others can be promised all
+     * of them before us only by getting what they want. */
     while (rc == 0 && !has_enough_locked(pool)) {
         pirn__unlock(&pool->lock);
         rc = make_ready(pool);
@@ -514,7 +536,7 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
         .guard = pirn__guard_probe(page_size),
     };
     pool->warm_limit = pirn__checker_active() ? 0 : warm_limit(size_bytes);
-#ifdef PIRN_DEBUG
+#if defined(PIRN_DEBUG) && !defined(PIRN_MODEL)
     pool->warm_limit = 0; /* the high-water mark is then exact */
 #endif
     /* A stack at hand is one that others cannot have; where there are few in all
@@ -847,6 +869,8 @@ static void validate_slabs_locked(struct pirn__stack_pool *pool,
         PIRN_ASSERT(home_of(pool, slab) == list);
         PIRN_ASSERT((slab->quarantined & ~slab->busy) == 0);
         PIRN_ASSERT((slab->busy & ~slab->guarded) == 0);
+        /* It would never be used. */
+        PIRN_ASSERT(slab->guarded != 0 || slab == pool->guarding);
         sum->in_use += count_of(slab->busy);
         sum->quarantined += count_of(slab->quarantined);
         sum->cached += count_of(cold_stacks(slab));
