@@ -390,16 +390,21 @@ MODEL(fiber_first_run_against_a_spawn, .preemptions = 2, .stale = 1,
     end_queue(0);
 }
 
-/* Goal: a wait with a deadline leaves its timer armed; it fires or is stopped while
- * the fiber waits, on another thread, for something else, and loses no wake.
- * Method: time passes only when nobody can go on. */
-static int wait_with_deadlines(void *arg)
+static int await_until(struct condition *of, pirn_deadline deadline)
 {
-    int rc = await(&condition, (pirn_deadline){2000000});
+    int rc = await(of, deadline);
 
     EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
-    rc = await(&second, *(pirn_deadline *)arg);
-    EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
+    EXPLORE_CHECK(rc == 0 || pirn__sys->clock_ns() >= deadline.ns);
+    return rc;
+}
+
+static int wait_with_deadlines(void *arg)
+{
+    int rc;
+
+    (void)await_until(&condition, (pirn_deadline){2000000});
+    rc = await_until(&second, *(pirn_deadline *)arg);
     ends++;
     return rc;
 }
@@ -431,12 +436,17 @@ static void wait_with_timers(pirn_deadline deadline)
     pirn_runtime_unref(rt);
 }
 
+/* Goal: a wait with a deadline leaves its timer armed; it fires or is stopped while
+ * the fiber waits, on another thread, for something else, and loses no wake.
+ * Method: time passes only when nobody can go on. */
 MODEL(fiber_timer_that_stays_armed, .preemptions = 3, .stale = 1,
       .spurious = -1)
 {
     wait_with_timers(PIRN_NEVER);
 }
 
+/* Goal: the same where the next deadline is a later one: neither is the wait ended by
+ * the timer of the first, nor does it go on for ever. */
 MODEL(fiber_timer_that_fires_too_early, .preemptions = 3, .stale = 1,
       .spurious = -1)
 {
@@ -485,4 +495,186 @@ MODEL(fiber_joined_by_plain_threads, .preemptions = 3, .stale = 1,
     join_seven(&told[1]);
     explore_join();
     pirn_runtime_unref(rt);
+}
+
+/* ---- Workers, and what they have at hand. ---- */
+
+static void begin_pool(uint32_t workers)
+{
+    model_memory_begin(0);
+    begin(workers);
+}
+
+/* Its last thread may be the last to leave. */
+static void end_pool(void)
+{
+    end();
+    explore_join();
+    EXPLORE_CHECK(memory.mapped_count == 0);
+}
+
+static int note_begun(void *arg)
+{
+    (void)arg;
+    step();
+    return 0;
+}
+
+static int go_on(void *arg)
+{
+    int rc = pirn_go(note_begun, NULL);
+
+    (void)arg;
+    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
+    return 0;
+}
+
+/* Goal: the end of the runtime waits for a fiber that spawns another one, and takes
+ * their stacks and what its worker has at hand when nobody uses them any more. */
+MODEL(fiber_end_against_shutdown, .preemptions = 2, .stale = 1, .spurious = -1,
+      .frozen = true)
+{
+    pirn_report report;
+
+    begin_pool(1);
+    pirn_task_unref(go(go_on, NULL));
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    EXPLORE_CHECK(report.quarantined == 0);
+    pirn_runtime_unref(rt);
+    explore_join();
+    EXPLORE_CHECK(memory.mapped_count == 0);
+}
+
+/* Two fibers that do not end before both have begun. */
+static int meet_the_other(void *arg)
+{
+    pirn_future future = {&meeting_ops};
+
+    (void)arg;
+    return pirn_await(&future, PIRN_NEVER);
+}
+
+static int go_and_meet(void *arg)
+{
+    EXPLORE_CHECK(pirn_go(meet_the_other, arg) == 0);
+    return meet_the_other(arg);
+}
+
+/* Goal: a fiber that is promised its stack by one worker gets it from the other,
+ * beside the first. */
+MODEL(fiber_spawned_by_one_worker_and_run_by_the_other, .preemptions = -1,
+      .stale = -1, .spurious = -1, .timeouts = -1)
+{
+    begin_pool(2);
+    join(go(go_and_meet, NULL));
+    end_pool();
+}
+
+/* Blocking in place. */
+
+static int child_runs(void *arg)
+{
+    static const pirn_future_ops ops = {.poll = child_poll,
+                                        .drop = nothing_drop};
+    pirn_future future = {&ops};
+
+    (void)arg;
+    EXPLORE_CHECK(pirn_go(note_begun, NULL) == 0);
+    return pirn_await(&future, PIRN_NEVER);
+}
+
+static int block(void *arg)
+{
+    (void)arg;
+    wait_for_child();
+    return 0;
+}
+
+/* Leave the worker, which has a stack and promises at hand, and end without it. */
+static int leave_and_end(void *arg)
+{
+    EXPLORE_CHECK(pirn_go(child_runs, arg) == 0);
+    EXPLORE_CHECK(pirn_block_in_place(block, arg) == 0);
+    return 0;
+}
+
+/* Goal: what a worker has at hand goes with it to its new thread; a fiber that ends
+ * on the old one leaves it alone. */
+MODEL(fiber_worker_changes_threads, .preemptions = 1, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    begin_pool(1);
+    join(go(leave_and_end, NULL));
+    end_pool();
+}
+
+static int no_wait(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* Leave the worker, spawn without it, and wait for it. */
+static int leave_and_wait(void *arg)
+{
+    EXPLORE_CHECK(pirn_block_in_place(no_wait, NULL) == 0);
+    step();
+    EXPLORE_CHECK(pirn_go(no_wait, NULL) == 0);
+    return await(arg, PIRN_NEVER);
+}
+
+/* Goal: a fiber that has left its worker, spawns and waits for it again, while
+ * another thread wakes it. */
+MODEL(fiber_comes_back_to_its_worker, .preemptions = 1, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    pirn_task *task;
+
+    begin_pool(1);
+    task = go(leave_and_wait, &condition);
+    meet(&condition);
+    join(task);
+    end_pool();
+}
+
+/* The core that reaps. */
+
+static PIRN_ATOMIC(uint32_t) is_stuck;
+static PIRN_ATOMIC(uint32_t) may_end;
+
+/* Holds its worker, with what that has at hand, until it is let go. */
+static int stick(void *arg)
+{
+    (void)arg;
+    EXPLORE_CHECK(pirn_go(no_wait, NULL) == 0);
+    EXPLORE_CHECK(pirn_go(no_wait, NULL) == 0);
+    pirn__store(&is_stuck, 1, release);
+    pirn__sys->futex_wake(&is_stuck.v_, 1);
+    while (pirn__load(&may_end, acquire) == 0)
+        (void)pirn__sys->futex_wait(&may_end.v_, 0, PIRN_NEVER);
+    return 0;
+}
+
+/* Goal: fibers that have not run when the runtime is ended by force give back what
+ * they were promised, but not to a worker that is held and comes back meanwhile. */
+MODEL(fiber_worker_that_is_held_when_all_ends, .preemptions = 1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    pirn_report report;
+    int rc;
+
+    begin_pool(1);
+    pirn_task_unref(go(stick, NULL));
+    while (pirn__load(&is_stuck, acquire) == 0)
+        (void)pirn__sys->futex_wait(&is_stuck.v_, 0, PIRN_NEVER);
+    if (explore_choose(2) == 0)
+        pirn__store(&may_end, 1, release);
+    rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, &report);
+    EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
+    EXPLORE_CHECK(report.quarantined == 0);
+    pirn__store(&may_end, 1, release);
+    pirn__sys->futex_wake(&may_end.v_, 1);
+    pirn_runtime_unref(rt);
+    explore_join();
+    EXPLORE_CHECK(memory.mapped_count == 0);
 }
