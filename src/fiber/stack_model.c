@@ -13,6 +13,7 @@
 #include "engine/model_memory.h"
 
 #define ALONE ((size_t)1 << 30)     /* one in a slab, one warm, 7 empty slabs */
+#define IN_FIFTEENS ((size_t)16 << 20)
 #define IN_THREES ((size_t)64 << 20) /* three in a slab, four warm */
 
 static struct pirn__stack_pool *pool;
@@ -78,7 +79,7 @@ static void trim_all(void *arg)
 
 /* Goal: threads that need the first stacks make slabs and guards side by side:
  * each gets one of its own, whose guard is in.  No slab is left that nobody needs. */
-MODEL(stack_first_ones_of_two_threads, .preemptions = 3, .stale = -1)
+MODEL(stack_first_ones_of_two_threads, .preemptions = 4, .stale = -1)
 {
     begin(explore_choose(2) == 0 ? ALONE : IN_THREES, 0, 0);
     explore_thread(take_and_give, NULL);
@@ -90,7 +91,7 @@ MODEL(stack_first_ones_of_two_threads, .preemptions = 3, .stale = -1)
 
 /* Goal: a stack that falls out of the cache, and loses its pages, is nobody's
  * until it has lost them. */
-MODEL(stack_crowded_out_against_a_taker, .preemptions = 3, .stale = -1)
+MODEL(stack_crowded_out_against_a_taker, .preemptions = 4, .stale = -1)
 {
     begin(ALONE, 0, 0);
     take(&stacks[0]);
@@ -104,7 +105,7 @@ MODEL(stack_crowded_out_against_a_taker, .preemptions = 3, .stale = -1)
 
 /* Goal: neither the pages of warm stacks nor empty slabs are taken away under who
  * has a promise. */
-MODEL(stack_trim_against_takers, .preemptions = 3, .stale = -1)
+MODEL(stack_trim_against_takers, .preemptions = 4, .stale = -1)
 {
     begin(ALONE, 0, 0);
     for (int i = 0; i < 3; i++)
@@ -119,7 +120,7 @@ MODEL(stack_trim_against_takers, .preemptions = 3, .stale = -1)
 
 /* Goal: the same where a slab loses its last stack while others of it are guarded,
  * and two trim. */
-MODEL(stack_trim_against_guards, .preemptions = 2, .stale = -1)
+MODEL(stack_trim_against_guards, .preemptions = 3, .stale = -1)
 {
     begin(IN_THREES, 0, 0);
     take(&stacks[0]);
@@ -130,8 +131,22 @@ MODEL(stack_trim_against_guards, .preemptions = 2, .stale = -1)
     end();
 }
 
+/* Goal: a slab that goes while some of its stacks are still fresh is not the one in
+ * which others look for such. */
+MODEL(stack_trim_of_fresh_ones, .preemptions = 4, .stale = -1)
+{
+    begin(IN_FIFTEENS, 0, 0);
+    take(&stacks[0]);
+    give(&stacks[0]);
+    explore_thread(trim_all, NULL);
+    explore_thread(take_and_give, NULL);
+    explore_thread(take_and_give, NULL);
+    explore_join();
+    end();
+}
+
 /* Goal: a stack in quarantine is never handed out, nor changed. */
-MODEL(stack_quarantine_against_trim, .preemptions = 3, .stale = -1)
+MODEL(stack_quarantine_against_trim, .preemptions = 4, .stale = -1)
 {
     begin(IN_THREES, 0, 0);
     take(&stacks[0]);
@@ -187,7 +202,7 @@ static void ask(void *arg)
 
 /* Goal: promises are kept whatever others do: those at hand, and one of a thread
  * that has none.  Afterwards nothing is in use. */
-MODEL(stack_promises_are_kept, .preemptions = 2, .stale = -1)
+MODEL(stack_promises_are_kept, .preemptions = 3, .stale = -1)
 {
     struct pirn__stack_stats stats;
 
@@ -204,7 +219,7 @@ MODEL(stack_promises_are_kept, .preemptions = 2, .stale = -1)
 }
 
 /* Goal: two workers with a hand each. */
-MODEL(stack_two_hands, .preemptions = 2, .stale = -1)
+MODEL(stack_two_hands, .preemptions = 3, .stale = -1)
 {
     begin(IN_THREES, 2, 0);
     explore_thread(work, pirn__stack_hand(pool, 0));
@@ -229,8 +244,9 @@ static void try_to_take(void *arg)
     refusals++;
 }
 
-/* Goal: of three that want one of two guards, two get one. */
-MODEL(stack_limit_of_guards, .preemptions = 2, .stale = -1)
+/* Goal: of three that want one of two guards, two get one; and when these have gone
+ * there are two again. */
+MODEL(stack_limit_of_guards, .preemptions = 3, .stale = -1)
 {
     begin(ALONE, 0, 2);
     for (int i = 0; i < 3; i++)
@@ -242,12 +258,18 @@ MODEL(stack_limit_of_guards, .preemptions = 2, .stale = -1)
         if (stacks[i].base != NULL)
             give(&stacks[i]);
     }
+    trim_all(NULL);
+    EXPLORE_CHECK(model_guard_count() == 0);
+    for (int i = 0; i < 2; i++)
+        take(&stacks[i]);
+    for (int i = 0; i < 2; i++)
+        give(&stacks[i]);
     end();
 }
 
 /* Goal: the limit is for all, whoever comes first; and who is refused again and
  * again does not fill the address space. */
-MODEL(stack_limit_that_is_reached_again_and_again, .preemptions = 2,
+MODEL(stack_limit_that_is_reached_again_and_again, .preemptions = 3,
       .stale = -1)
 {
     begin(IN_THREES, 0, 1);
