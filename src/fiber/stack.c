@@ -305,14 +305,21 @@ static struct pirn__stack_slab *release_locked(struct pirn__stack_pool *pool,
 
 /* Guards. */
 
-/* Claim a few fresh stacks of a slab; none: there is no such slab. */
+/* How many guards are made at once.  Where there may be only so many of them nobody
+ * makes one for later: another thread would be refused meanwhile. */
+static int guards_at_once(const struct pirn__stack_pool *pool)
+{
+    return pool->guard == PIRN__GUARD_REGION ? GUARDS_AT_ONCE : 1;
+}
+
+/* Claim a few fresh stacks of a slab. */
 static uint64_t claim_fresh_locked(struct pirn__stack_pool *pool,
                                    struct pirn__stack_slab *slab)
 {
     uint64_t fresh = all_stacks(pool) & ~slab->guarded;
     uint64_t few = 0;
 
-    for (int i = 0; i < GUARDS_AT_ONCE && fresh != 0; i++) {
+    for (int i = guards_at_once(pool); i > 0 && fresh != 0; i--) {
         few |= fresh & (~fresh + 1);
         fresh &= fresh - 1;
     }

@@ -267,12 +267,26 @@ MODEL(stack_limit_of_guards, .preemptions = 3, .stale = -1)
     end();
 }
 
+/* Goal: nobody is refused a stack while there are guards for all, though another thread
+ * is just about to guard some. */
+MODEL(stack_limit_that_is_not_reached, .preemptions = 3, .stale = -1)
+{
+    begin(IN_THREES, 0, 3);
+    for (int i = 0; i < 3; i++)
+        explore_thread(try_to_take, &stacks[i]);
+    explore_join();
+    EXPLORE_CHECK(refusals == 0);
+    for (int i = 0; i < 3; i++)
+        give(&stacks[i]);
+    end();
+}
+
 /* Goal: the limit is for all, whoever comes first; and who is refused again and
  * again does not fill the address space. */
 MODEL(stack_limit_that_is_reached_again_and_again, .preemptions = 3,
       .stale = -1)
 {
-    begin(IN_THREES, 0, 1);
+    begin(ALONE, 0, 1);
     take(&stacks[0]);
     for (int round = 0; round < 2; round++) {
         explore_thread(try_to_take, &stacks[1]);
