@@ -299,3 +299,18 @@ MODEL(stack_limit_that_is_reached_again_and_again, .preemptions = 3,
     give(&stacks[0]);
     end();
 }
+
+/* Goal: the same where the slab of which some stacks cannot be guarded has others in
+ * use: it stays. */
+MODEL(stack_limit_in_a_slab_in_use, .preemptions = 3, .stale = -1)
+{
+    begin(IN_THREES, 0, 1);
+    take(&stacks[0]);
+    for (int i = 1; i < 4; i++)
+        explore_thread(try_to_take, &stacks[i]);
+    explore_join();
+    EXPLORE_CHECK(refusals == 3);
+    EXPLORE_CHECK(memory.mapped_count <= 2);
+    give(&stacks[0]);
+    end();
+}
