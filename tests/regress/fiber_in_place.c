@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/regress/fiber_in_place.c - the ends of a fiber that has left its worker by
- * blocking in place: it panics there, overruns its stack, or is aborted.
+ * blocking in place: it panics there, or is aborted.
  */
 #include <pirn/blocking.h>
 #include <pirn/select.h>
-
-#include <signal.h>
 
 #include "engine/pool_fixture.h"
 
@@ -162,81 +160,4 @@ TEST(fiber_aborted_without_a_worker_in_a_nested_wait)
     abort_while_blocked(&blocked, rt);
     EXPECT_EQ(0, tally_of(&blocked.ended));
     (void)end_with_quarantined(rt, 1);
-}
-
-/* ASan would put the blocks elsewhere. */
-__attribute__((noinline, no_sanitize_address)) static int
-overrun(volatile int *depth)
-{
-    volatile char block[512];
-
-    block[0] = (char)*depth;
-    if (++*depth == INT32_MAX)
-        return 0;
-    return overrun(depth) + block[0];
-}
-
-static int overrun_alone(void *arg)
-{
-    volatile int depth = 0;
-
-    (void)arg;
-    leave_worker();
-    return overrun(&depth);
-}
-
-static int start_diver(void *arg)
-{
-    const pirn_spawn_options options = {.name = "diver"};
-    pirn_task *task;
-    int rc = pirn_go_with(overrun_alone, arg, &options, &task);
-
-    return rc < 0 ? rc : pirn_task_join(task, PIRN_NEVER, &rc);
-}
-
-static void run_diver(void *arg)
-{
-    (void)!pirn_run(start_diver, arg);
-}
-
-/* Goal: the report of an overrun names the fiber also where it has no worker.
- * Method: a child process. */
-TEST(fiber_overrun_without_a_worker_is_reported)
-{
-    EXPECT_DEATH_BY(SIGSEGV, run_diver, NULL,
-                    "stack overflow in fiber diver (");
-}
-
-static int overrun_behind(void *arg)
-{
-    volatile int depth = 0;
-
-    (void)arg;
-    return overrun(&depth);
-}
-
-/* Its worker has gone to another thread, where the next one overruns. */
-static int send_worker_away(void *arg)
-{
-    const pirn_spawn_options options = {.name = "second"};
-    pirn_task *task;
-
-    EXPECT_EQ(0, pirn_go_with(overrun_behind, arg, &options, &task));
-    leave_worker();
-    return pirn_task_join(task, PIRN_NEVER, &(int){0});
-}
-
-static void run_second_diver(void *arg)
-{
-    const pirn_runtime_options options = {.workers = 1,
-                                          .overflow_report = true};
-
-    (void)!pirn_run_with(send_worker_away, arg, &options, NULL);
-}
-
-/* Goal: the same on a thread that has taken a worker over. */
-TEST(fiber_overrun_on_a_new_thread_is_reported)
-{
-    EXPECT_DEATH_BY(SIGSEGV, run_second_diver, NULL,
-                    "stack overflow in fiber second (");
 }
