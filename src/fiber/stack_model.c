@@ -164,6 +164,33 @@ MODEL(stack_quarantine_against_trim, .preemptions = 4, .stale = -1)
     explore_heap.give(explore_heap.ctx, stacks[0].slab, 0, 1);
 }
 
+static struct pirn__stack_pool *pools[2];
+
+/* A pool whose stack is never given back goes. */
+static void abandon(void *arg)
+{
+    struct pirn__stack stack;
+
+    EXPLORE_CHECK(pirn__stack_take(arg, &stack) == 0);
+    model_stack_hold(&stack);
+    pirn__stack_quarantine(arg, &stack);
+    EXPLORE_CHECK(!pirn__stack_pool_free(arg));
+}
+
+/* Goal: two pools that go at the same time leave their slabs in the same list. */
+MODEL(stack_two_pools_that_leave_something, .preemptions = 4, .stale = -1,
+      .may_leak = true)
+{
+    model_memory_begin(0);
+    for (int i = 0; i < 2; i++)
+        EXPLORE_CHECK(pirn__stack_pool_new(&explore_heap, ALONE, 0,
+                                           &pools[i]) == 0);
+    explore_thread(abandon, pools[0]);
+    explore_thread(abandon, pools[1]);
+    explore_join();
+    EXPLORE_CHECK(memory.mapped_count == 2);
+}
+
 /* Promises and what is at hand. */
 
 /* A worker: a promise, a stack for it, and back; twice. */
