@@ -60,8 +60,26 @@ static const pirn_alloc counted = {
 /* A system that can be made poorer, call by call. */
 static struct pirn__sys poor;
 static int maps_left = -1, guards_left = -1, protects_left = -1;
-static bool unmap_refuses;
-static int maps_out;
+static bool unmap_refuses, beside_refuses;
+static int maps_out, guards_made;
+
+/* The page tables that guards have been put into. */
+enum { TABLES_MAX = 256 };
+static uintptr_t tables[TABLES_MAX];
+
+static uintptr_t table_of(const void *guard)
+{
+    return (uintptr_t)guard / pirn__guard_span(pirn__sys->page_size());
+}
+
+static bool has_table(const void *guard)
+{
+    for (int i = 0; i < guards_made && i < TABLES_MAX; i++) {
+        if (tables[i] == table_of(guard))
+            return true;
+    }
+    return false;
+}
 
 static bool spend(int *left)
 {
@@ -96,7 +114,15 @@ static int poor_guard_install(void *base, size_t size)
 {
     if (!spend(&guards_left))
         return -EINVAL;
+    tables[guards_made++ % TABLES_MAX] = table_of(base);
     return pirn__sys_linux.guard_install(base, size);
+}
+
+static int poor_guard_beside(void *base, size_t size)
+{
+    EXPECT(has_table(base));
+    return beside_refuses ? -EINVAL
+                          : pirn__sys_linux.guard_beside(base, size);
 }
 
 static int poor_protect_none(void *base, size_t size)
@@ -117,10 +143,11 @@ static void poor_begin(void)
     poor.map = poor_map;
     poor.unmap = poor_unmap;
     poor.guard_install = poor_guard_install;
+    poor.guard_beside = poor_guard_beside;
     poor.protect_none = poor_protect_none;
     maps_left = guards_left = protects_left = -1;
-    unmap_refuses = false;
-    maps_out = 0;
+    unmap_refuses = beside_refuses = false;
+    maps_out = guards_made = 0;
     pirn__sys = &poor;
 }
 
@@ -956,4 +983,124 @@ TEST(stack_promises_are_kept)
     free_pool(pool);
     EXPECT_EQ(0, maps_out);
     poor_end();
+}
+
+/* Goal: to promise stacks costs few guards; who takes one gets it with its guard,
+ * which shares the table of one that has been there.
+ * Method: four slabs promised, all taken; guards counted. */
+TEST(stack_promises_put_guards_off)
+{
+    enum { COUNT = 256 };
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[COUNT];
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    if (!has_regions(pool)) {
+        free_pool(pool);
+        poor_end();
+        SKIP("no guard regions here");
+    }
+    for (int i = 0; i < COUNT; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    EXPECT_LE(guards_made, COUNT / 4);
+    EXPECT_EQ(COUNT, in_use(pool));
+    for (int i = 0; i < COUNT; i++) {
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+        if (i % 16 == 5)
+            expect_guard(&stacks[i]);
+    }
+    for (int i = 0; i < COUNT; i++)
+        pirn__stack_give(pool, &stacks[i]);
+    free_pool(pool);
+    EXPECT_EQ(0, maps_out);
+    poor_end();
+}
+
+/* Goal: guards that fail while a slab is made leave what there is, and the rest
+ * get theirs later.
+ * Method: after k guards none can be made any more, by region or protection. */
+TEST(stack_guard_failure_in_a_new_slab_loses_nothing)
+{
+    for (int k = 0; k < 6; k++) {
+        struct pirn__stack_pool *pool;
+        struct pirn__stack stacks[64];
+        int count = 0;
+
+        poor_begin();
+        pool = new_pool(STACK_SIZE);
+        guards_left = k;
+        protects_left = 0;
+        maps_left = 1;
+        while (count < 64 && pirn__stack_take(pool, &stacks[count]) == 0)
+            expect_guard(&stacks[count++]);
+        EXPECT(count >= k);
+        pirn__stack_pool_validate(pool);
+        guards_left = protects_left = -1;
+        for (; count < 64; count++)
+            stacks[count] = take(pool);
+        expect_guard(&stacks[63]);
+        give_many(pool, stacks, 64);
+        free_pool(pool);
+        EXPECT_EQ(0, maps_out);
+        poor_end();
+    }
+}
+
+/* Goal: a program that locks its memory between spawn and first run has its guards
+ * all the same, by protection, and these are counted as long as they are there.
+ * Method: a system that refuses regions once stacks are promised. */
+TEST(stack_promises_get_guards_in_locked_memory)
+{
+    const size_t size = page_size();
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[8];
+    void *page;
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    for (int i = 0; i < 8; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    beside_refuses = true;
+    for (int i = 0; i < 8; i++) {
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+        expect_guard(&stacks[i]);
+    }
+    give_many(pool, stacks, 8);
+    free_pool(pool);
+    REQUIRE(pirn__sys->map(size, &page) == 0);
+    EXPECT_EQ(PIRN__GUARD_PROTECT,
+              pirn__guard_install(PIRN__GUARD_PROTECT, 1, page, size));
+    pirn__guard_forget(1);
+    EXPECT_EQ(0, pirn__sys->unmap(page, size));
+    poor_end();
+}
+
+static void redeem_what_has_no_guard(void *arg)
+{
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[2];
+
+    (void)arg;
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    for (int i = 0; i < 2; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    beside_refuses = true;
+    protects_left = 0;
+    for (int i = 0; i < 2; i++)
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+}
+
+/* Goal: a stack that can have no guard is not used without.
+ * Method: a child in which neither region nor protection is to be had. */
+TEST(stack_without_its_guard_aborts)
+{
+    struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+    bool skip = !has_regions(pool);
+
+    free_pool(pool);
+    if (skip)
+        SKIP("no guard regions here");
+    EXPECT_DEATH(redeem_what_has_no_guard, NULL, "memory is locked before");
 }
