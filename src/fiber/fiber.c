@@ -22,6 +22,9 @@
  * into, and below them those that they will call. */
 enum { STACK_TOP_BYTES = 384, STACK_BELOW_BYTES = 128 };
 
+_Static_assert(sizeof(struct pirn__fiber_top) <= PIRN__STACK_TOP_BYTES,
+               "a stack has room for it");
+
 static struct pirn__fiber *fiber_of(const pirn_future *future)
 {
     return PIRN_CONTAINER_OF(future, struct pirn__fiber, future);
@@ -59,7 +62,7 @@ static void quarantine(struct pirn__fiber *fiber)
     struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
 
     pirn__state_ref(pirn__task_state(task));
-    pirn__stack_quarantine(fiber->pool, &fiber->stack);
+    pirn__stack_quarantine(fiber->pool, &fiber->top->stack);
     /* relaxed: a statistic. */
     pirn__add(&rt->quarantined, 1, relaxed);
 }
@@ -70,16 +73,25 @@ static void give_stack(struct pirn__fiber *fiber)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
+    struct pirn__stack stack = { .base = NULL };
 
+    if (fiber->state != PIRN__FIBER_NEW)
+        stack = fiber->top->stack;
     pirn__stack_give_back(fiber->pool,
                           pirn__stacks_hand(fiber->pool, rt, pirn__local()),
-                          &fiber->stack);
+                          &stack);
+}
+
+static inline void drop_timer(struct pirn__fiber *fiber)
+{
+    if (fiber->has_timer)
+        pirn__timer_drop(&fiber->top->timer);
 }
 
 /* Nobody stands on the stack any more. */
 static void finish(struct pirn__fiber *fiber)
 {
-    pirn__timer_drop(&fiber->timer);
+    drop_timer(fiber);
     if (fiber->state == PIRN__FIBER_PANICKED) {
         quarantine(fiber);
         return;
@@ -111,10 +123,15 @@ static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
 {
     bool fp_controls = fiber->context.fp_controls;
     struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
+    struct pirn__stack stack;
+    size_t size;
 
-    pirn__stack_redeem(fiber->pool, hand, &fiber->stack);
-    pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
-                       fiber_entry, fiber, fp_controls);
+    pirn__stack_redeem(fiber->pool, hand, &stack);
+    size = stack.size - PIRN__STACK_TOP_BYTES;
+    fiber->top = (void *)((char *)stack.base + size);
+    fiber->top->stack = stack;
+    pirn__context_make(&fiber->context, stack.base, size, fiber_entry, fiber,
+                       fp_controls);
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
@@ -143,7 +160,7 @@ static void fiber_drop(pirn_future *self)
     }
     if (fiber->awaiting != NULL)
         pirn_future_drop(fiber->awaiting);
-    pirn__timer_drop(&fiber->timer);
+    drop_timer(fiber);
     quarantine(fiber);
 }
 
@@ -198,18 +215,19 @@ static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
     size_t size = options != NULL ? options->stack_size_bytes : 0;
     struct pirn_runtime *rt = pirn__runtime_of(home);
     struct pirn__stack_hand *hand;
+    struct pirn__stack promise;
     int rc = pirn__stacks_pool(rt, size, &fiber->pool);
 
     if (rc < 0)
         return rc;
     hand = pirn__stacks_hand(fiber->pool, rt, pirn__local());
-    rc = pirn__stack_promise(fiber->pool, hand, &fiber->stack);
+    rc = pirn__stack_promise(fiber->pool, hand, &promise);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
                      options, site, out);
     if (rc < 0)
-        pirn__stack_give_back(fiber->pool, hand, &fiber->stack);
+        pirn__stack_give_back(fiber->pool, hand, &promise);
     return rc;
 }
 
@@ -221,11 +239,11 @@ static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
     fiber->future.ops = &fiber_future_ops;
     fiber->state = PIRN__FIBER_NEW;
     fiber->shield = 0;
+    fiber->has_timer = 0;
     fiber->has_clock = 0;
     fiber->awaiting = NULL;
     fiber->outcome = 0;
     fiber->context.fp_controls = options != NULL && options->fp_controls;
-    fiber->timer = (pirn_timer){.when_ns_ = 0};
     fiber->fn = fn;
     fiber->arg = arg;
 }
@@ -280,8 +298,8 @@ pirn_stack_usage pirn_fiber_stack_usage(void)
     if (fiber == NULL)
         return (pirn_stack_usage){0};
     return (pirn_stack_usage){
-        .high_water_bytes = pirn__stack_high_water(&fiber->stack),
-        .size_bytes = fiber->stack.size,
+        .high_water_bytes = pirn__stack_high_water(&fiber->top->stack),
+        .size_bytes = fiber->top->stack.size,
     };
 }
 

@@ -30,11 +30,20 @@ enum pirn__fiber_state {
     PIRN__FIBER_PANICKED,
 };
 
+/* What a fiber needs once it has a stack, at the very top of it: in the cell it
+ * would be memory that a fiber has while it waits for its first run, and cold
+ * lines for one that ends in that. */
+struct pirn__fiber_top {
+    struct pirn__stack stack; /* this one */
+    pirn_timer timer;         /* the single entry; see wait.c */
+};
+
 /* First what every wait touches. */
 struct pirn__fiber {
     pirn_future future;
     enum pirn__fiber_state state;
-    uint32_t shield : 31;   /* depth of shielded sections */
+    uint32_t shield : 30;   /* depth of shielded sections */
+    uint32_t has_timer : 1; /* it has been armed once */
     uint32_t has_clock : 1; /* the timer may be armed */
     pirn_cx *cx;                /* of the poll in progress */
     struct pirn__local *local;  /* of the thread that makes it */
@@ -42,8 +51,7 @@ struct pirn__fiber {
     uint32_t no_suspend; /* of that thread, outside the fiber */
     int outcome;
     struct pirn__context context;
-    pirn_timer timer; /* the single entry; see wait.c */
-    struct pirn__stack stack;
+    struct pirn__fiber_top *top; /* but when NEW */
     struct pirn__stack_pool *pool;
     pirn_fiber_fn *fn;
     void *arg;

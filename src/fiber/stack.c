@@ -588,7 +588,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
         .page_size = page_size,
         .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
         .usable = pirn__round_up(
-            size_bytes + (COLOUR_COUNT - 1) * COLOUR_BYTES, page_size),
+            size_bytes + PIRN__STACK_TOP_BYTES +
+                (COLOUR_COUNT - 1) * COLOUR_BYTES,
+            page_size),
         .protected_limit = pirn__guard_limit(),
         .guard = pirn__guard_probe(page_size),
     };
