@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/hint.h"
 #include "base/prefetch.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
@@ -56,7 +57,7 @@ static void fiber_entry(void *arg)
 }
 
 /* Never to be touched again: the extra reference keeps the cell. */
-static void quarantine(struct pirn__fiber *fiber)
+static PIRN__COLD void quarantine(struct pirn__fiber *fiber)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
@@ -67,19 +68,17 @@ static void quarantine(struct pirn__fiber *fiber)
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
-/* Its stack, or the promise of one, to who runs it.  Before it has left its
- * group. */
-static void give_stack(struct pirn__fiber *fiber)
+/* Its stack, or the promise of one, to who runs it, the thread whose record `local`
+ * is.  Before it has left its group. */
+static inline void give_stack(struct pirn__fiber *fiber,
+                              const struct pirn__local *local,
+                              struct pirn__stack *stack)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
-    struct pirn__stack stack = { .base = NULL };
 
-    if (fiber->state != PIRN__FIBER_NEW)
-        stack = fiber->top->stack;
     pirn__stack_give_back(fiber->pool,
-                          pirn__stacks_hand(fiber->pool, rt, pirn__local()),
-                          &stack);
+                          pirn__stacks_hand(fiber->pool, rt, local), stack);
 }
 
 static inline void drop_timer(struct pirn__fiber *fiber)
@@ -89,15 +88,18 @@ static inline void drop_timer(struct pirn__fiber *fiber)
 }
 
 /* Nobody stands on the stack any more. */
-static void finish(struct pirn__fiber *fiber)
+static inline void finish(struct pirn__fiber *fiber)
 {
+    struct pirn__stack stack;
+
     drop_timer(fiber);
     if (fiber->state == PIRN__FIBER_PANICKED) {
         quarantine(fiber);
         return;
     }
     pirn__context_dispose(&fiber->context);
-    give_stack(fiber);
+    stack = fiber->top->stack;
+    give_stack(fiber, fiber->local, &stack);
 }
 
 /* Have it run on its own stack until it waits or ends: which of the two it says
@@ -150,12 +152,13 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 
 static void fiber_drop(pirn_future *self)
 {
+    struct pirn__stack promise = { .base = NULL };
     struct pirn__fiber *fiber = fiber_of(self);
 
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
                 fiber->state == PIRN__FIBER_SUSPENDED);
     if (fiber->state == PIRN__FIBER_NEW) {
-        give_stack(fiber);
+        give_stack(fiber, pirn__local(), &promise);
         return;
     }
     if (fiber->awaiting != NULL)
@@ -207,20 +210,32 @@ static const struct pirn__task_ops fiber_task_ops = {
     .prefetch = fiber_prefetch,
 };
 
-/* With the checks made: have a stack promised, and spawn. */
-static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
-                       const pirn_spawn_options *options, const char *site,
-                       pirn_task **out)
+/* The pool for the stack that is asked for. */
+static inline int find_pool(struct pirn_runtime *rt,
+                            const pirn_spawn_options *options,
+                            struct pirn__stack_pool **out)
 {
     size_t size = options != NULL ? options->stack_size_bytes : 0;
+
+    *out = size == 0 ? pirn__stacks_usual(rt) : NULL;
+    return *out != NULL ? 0 : pirn__stacks_pool(rt, size, out);
+}
+
+/* With the checks made: have a stack promised, and spawn. */
+static inline int spawn_fiber(const struct pirn__local *local,
+                              struct pirn__home *home,
+                              struct pirn__fiber *fiber,
+                              const pirn_spawn_options *options,
+                              const char *site, pirn_task **out)
+{
     struct pirn_runtime *rt = pirn__runtime_of(home);
     struct pirn__stack_hand *hand;
     struct pirn__stack promise;
-    int rc = pirn__stacks_pool(rt, size, &fiber->pool);
+    int rc = find_pool(rt, options, &fiber->pool);
 
     if (rc < 0)
         return rc;
-    hand = pirn__stacks_hand(fiber->pool, rt, pirn__local());
+    hand = pirn__stacks_hand(fiber->pool, rt, local);
     rc = pirn__stack_promise(fiber->pool, hand, &promise);
     if (rc < 0)
         return rc;
@@ -252,6 +267,7 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
                     const pirn_spawn_options *options, pirn_task **out,
                     const char *site)
 {
+    const struct pirn__local *local = pirn__local();
     struct pirn__fiber fiber;
     struct pirn__home *home;
     int rc;
@@ -260,12 +276,14 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
         *out = NULL;
     if (fn == NULL || site == NULL)
         return -EINVAL;
-    home = pirn__home_for(options);
+    home = options != NULL && options->runtime != NULL
+               ? pirn__home_of(options->runtime)
+               : pirn__local_home_of(local);
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
     init(&fiber, fn, arg, options);
-    return spawn_fiber(home, &fiber, options, site, out);
+    return spawn_fiber(local, home, &fiber, options, site, out);
 }
 
 int pirn_go_at(pirn_fiber_fn *fn, void *arg, const char *site)

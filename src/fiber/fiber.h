@@ -89,10 +89,27 @@ static inline int pirn__fiber_switch_out(struct pirn__fiber *fiber)
 /* wait.c: how a fiber waits. */
 extern const struct pirn__waiter_ops pirn__fiber_waiter_ops;
 
-/* stacks.c: the pool of `rt` for stacks of a size. */
+/* stacks.c: the pool of `rt` for stacks of a size; 0: the usual one. */
 struct pirn_runtime;
 int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
                       struct pirn__stack_pool **out);
+
+/* How a runtime's table of pools begins. */
+struct pirn__stacks_head {
+    PIRN_ATOMIC(struct pirn__stack_pool *) usual; /* NULL: not made yet */
+};
+
+/* The pool of stacks of the usual size, or NULL. */
+static inline struct pirn__stack_pool *
+pirn__stacks_usual(const struct pirn_runtime *rt)
+{
+    /* acquire [stacks.table]: sees it empty, as it was made. */
+    const struct pirn__stacks_head *head =
+        (const void *)pirn__load(&rt->stacks, acquire);
+
+    /* acquire [stacks.pool]: sees the pool as it was made. */
+    return head == NULL ? NULL : pirn__load(&head->usual, acquire);
+}
 
 /* What the thread whose record `local` is has at hand of it; NULL where it runs no
  * worker of `rt`. */

@@ -207,11 +207,10 @@ void pirn__context_make(struct pirn__context *context, void *stack_base,
                         size_t stack_size, pirn__context_fn *fn, void *arg,
                         bool fp_controls)
 {
-    *context = (struct pirn__context){
-        .sp = pirn__switch_make(aligned_top(stack_base, stack_size), fn, arg),
-        .fp_own = fp_controls ? pirn__switch_fp_read() : 0,
-        .fp_controls = fp_controls,
-    };
+    context->sp = pirn__switch_make(aligned_top(stack_base, stack_size), fn, arg);
+    context->fp_controls = fp_controls;
+    if (fp_controls)
+        context->fp_own = pirn__switch_fp_read();
 }
 
 void pirn__context_dispose(struct pirn__context *context)
