@@ -51,8 +51,9 @@ PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
 static void fiber_entry(void *arg)
 {
     struct pirn__fiber *fiber = arg;
+    const struct pirn__fiber_plan *plan = &fiber->top->plan;
 
-    fiber->outcome = fiber->fn(fiber->arg);
+    fiber->outcome = plan->fn(plan->arg);
     leave_for_ever(fiber, PIRN__FIBER_DONE);
 }
 
@@ -63,7 +64,7 @@ static PIRN__COLD void quarantine(struct pirn__fiber *fiber)
     struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
 
     pirn__state_ref(pirn__task_state(task));
-    pirn__stack_quarantine(fiber->pool, &fiber->top->stack);
+    pirn__stack_quarantine(fiber->top->plan.pool, &fiber->top->stack);
     /* relaxed: a statistic. */
     pirn__add(&rt->quarantined, 1, relaxed);
 }
@@ -71,14 +72,14 @@ static PIRN__COLD void quarantine(struct pirn__fiber *fiber)
 /* Its stack, or the promise of one, to who runs it, the thread whose record `local`
  * is.  Before it has left its group. */
 static inline void give_stack(struct pirn__fiber *fiber,
+                              struct pirn__stack_pool *pool,
                               const struct pirn__local *local,
                               struct pirn__stack *stack)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
 
-    pirn__stack_give_back(fiber->pool,
-                          pirn__stacks_hand(fiber->pool, rt, local), stack);
+    pirn__stack_give_back(pool, pirn__stacks_hand(pool, rt, local), stack);
 }
 
 static inline void drop_timer(struct pirn__fiber *fiber)
@@ -99,7 +100,7 @@ static inline void finish(struct pirn__fiber *fiber)
     }
     pirn__context_dispose(&fiber->context);
     stack = fiber->top->stack;
-    give_stack(fiber, fiber->local, &stack);
+    give_stack(fiber, fiber->top->plan.pool, fiber->local, &stack);
 }
 
 /* Have it run on its own stack until it waits or ends: which of the two it says
@@ -124,14 +125,17 @@ static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
                   const struct pirn__local *local)
 {
     bool fp_controls = fiber->context.fp_controls;
-    struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
+    const struct pirn__fiber_plan plan = fiber->plan;
+    struct pirn__stack_hand *hand = pirn__stacks_hand(plan.pool, rt, local);
     struct pirn__stack stack;
     size_t size;
 
-    pirn__stack_redeem(fiber->pool, hand, &stack);
+    pirn__stack_redeem(plan.pool, hand, &stack);
     size = stack.size - PIRN__STACK_TOP_BYTES;
     fiber->top = (void *)((char *)stack.base + size);
     fiber->top->stack = stack;
+    fiber->top->plan = plan;
+    fiber->awaiting = NULL;
     pirn__context_make(&fiber->context, stack.base, size, fiber_entry, fiber,
                        fp_controls);
 }
@@ -158,7 +162,7 @@ static void fiber_drop(pirn_future *self)
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
                 fiber->state == PIRN__FIBER_SUSPENDED);
     if (fiber->state == PIRN__FIBER_NEW) {
-        give_stack(fiber, pirn__local(), &promise);
+        give_stack(fiber, fiber->plan.pool, pirn__local(), &promise);
         return;
     }
     if (fiber->awaiting != NULL)
@@ -230,19 +234,21 @@ static inline int spawn_fiber(const struct pirn__local *local,
 {
     struct pirn_runtime *rt = pirn__runtime_of(home);
     struct pirn__stack_hand *hand;
+    struct pirn__stack_pool *pool;
     struct pirn__stack promise;
-    int rc = find_pool(rt, options, &fiber->pool);
+    int rc = find_pool(rt, options, &pool);
 
     if (rc < 0)
         return rc;
-    hand = pirn__stacks_hand(fiber->pool, rt, local);
-    rc = pirn__stack_promise(fiber->pool, hand, &promise);
+    fiber->plan.pool = pool;
+    hand = pirn__stacks_hand(pool, rt, local);
+    rc = pirn__stack_promise(pool, hand, &promise);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
                      options, site, out);
     if (rc < 0)
-        pirn__stack_give_back(fiber->pool, hand, &promise);
+        pirn__stack_give_back(pool, hand, &promise);
     return rc;
 }
 
@@ -256,11 +262,9 @@ static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
     fiber->shield = 0;
     fiber->has_timer = 0;
     fiber->has_clock = 0;
-    fiber->awaiting = NULL;
-    fiber->outcome = 0;
     fiber->context.fp_controls = options != NULL && options->fp_controls;
-    fiber->fn = fn;
-    fiber->arg = arg;
+    fiber->plan.fn = fn;
+    fiber->plan.arg = arg;
 }
 
 int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,

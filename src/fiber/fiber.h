@@ -30,11 +30,19 @@ enum pirn__fiber_state {
     PIRN__FIBER_PANICKED,
 };
 
+/* What is to be run. */
+struct pirn__fiber_plan {
+    struct pirn__stack_pool *pool; /* that the stack is of, or is promised by */
+    pirn_fiber_fn *fn;
+    void *arg;
+};
+
 /* What a fiber needs once it has a stack, at the very top of it: in the cell it
  * would be memory that a fiber has while it waits for its first run, and cold
  * lines for one that ends in that. */
 struct pirn__fiber_top {
     struct pirn__stack stack; /* this one */
+    struct pirn__fiber_plan plan;
     pirn_timer timer;         /* the single entry; see wait.c */
 };
 
@@ -46,15 +54,18 @@ struct pirn__fiber {
     uint32_t has_timer : 1; /* it has been armed once */
     uint32_t has_clock : 1; /* the timer may be armed */
     pirn_cx *cx;                /* of the poll in progress */
-    struct pirn__local *local;  /* of the thread that makes it */
-    pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
-    uint32_t no_suspend; /* of that thread, outside the fiber */
-    int outcome;
+    union {
+        struct pirn__fiber_plan plan; /* when NEW; then it is at the top */
+        struct {
+            struct pirn__local *local; /* of the thread that makes the poll */
+            pirn_future *awaiting; /* what the suspended fiber waits for, or
+                                      NULL */
+            uint32_t no_suspend; /* of that thread, outside the fiber */
+            int outcome;
+        };
+    };
     struct pirn__context context;
     struct pirn__fiber_top *top; /* but when NEW */
-    struct pirn__stack_pool *pool;
-    pirn_fiber_fn *fn;
-    void *arg;
 };
 
 static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
