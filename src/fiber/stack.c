@@ -22,6 +22,10 @@
  * slab gets one in each of its tables; its other stacks are cold, too, but `bare`,
  * and who takes one puts in its guard, which cannot fail any more.
  *
+ * What is warm is memory.  It stays as long as as much of it is used: at times the
+ * pool looks at how many there were at least, and these, but for a number that is
+ * always kept, are cooled one by one as others are given.
+ *
  * A stack is promised before it is taken: only the number of promises is kept, and
  * who takes gets the hottest of all.  So of a thousand tasks that start and end one
  * after the other each finds the stack of the one before.  There are never more
@@ -69,7 +73,9 @@
 
 enum {
     STACKS_PER_SLAB = 64, /* one bit each in a word */
-    WARM_CAPACITY = 1024,
+    WARM_CAPACITY = 4096,
+    WARM_KEPT = 1024, /* whether they are needed or not */
+    WARM_LOOK = 16 * WARM_CAPACITY, /* gives between two looks at what is not */
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
     PAGES_PER_LOOK = 64,
@@ -125,6 +131,9 @@ struct pirn__stack_pool {
     pirn_lock lock; /* guards what follows */
     uint32_t warm_first; /* the coldest */
     uint32_t warm_count;
+    uint32_t warm_least; /* of these since the last look */
+    uint32_t warm_idle;  /* that nobody needed before it, and are still warm */
+    uint32_t gives;      /* since then */
     size_t slab_count;
     size_t empty_count;
     size_t in_use;
@@ -489,6 +498,14 @@ static struct place claim_locked(struct pirn__stack_pool *pool,
     return (struct place){ slab, index, bare };
 }
 
+/* One less is warm. */
+static void lose_warm_locked(struct pirn__stack_pool *pool)
+{
+    pool->warm_count--;
+    if (pool->warm_count < pool->warm_least)
+        pool->warm_least = pool->warm_count;
+}
+
 /* The best there is: the hottest, or a cold one from a slab in use if possible. */
 static struct place claim_best_locked(struct pirn__stack_pool *pool)
 {
@@ -498,7 +515,7 @@ static struct place claim_best_locked(struct pirn__stack_pool *pool)
     pool->ready_count--;
     pool->in_use++;
     if (pool->warm_count > 0) {
-        pool->warm_count--;
+        lose_warm_locked(pool);
         return pool->warm[(pool->warm_first + pool->warm_count) %
                           WARM_CAPACITY];
     }
@@ -513,9 +530,26 @@ static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
     struct place place = pool->warm[pool->warm_first];
 
     pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
-    pool->warm_count--;
+    lose_warm_locked(pool);
     pool->ready_count--;
     return place;
+}
+
+/* True if the coldest stack must go for one that comes: there is no room, or for
+ * long nobody has needed so many. */
+static bool is_crowded_locked(struct pirn__stack_pool *pool)
+{
+    if (++pool->gives >= WARM_LOOK) {
+        pool->gives = 0;
+        pool->warm_idle = pool->warm_least;
+        pool->warm_least = pool->warm_count;
+    }
+    if (pool->warm_count == pool->warm_limit)
+        return true;
+    if (pool->warm_count < WARM_KEPT || pool->warm_idle == 0)
+        return false;
+    pool->warm_idle--;
+    return true;
 }
 
 /* Keep a stack warm.  True if *place is now another one, which must be cooled
@@ -524,10 +558,11 @@ static bool push_warm_locked(struct pirn__stack_pool *pool,
                              struct place *place)
 {
     struct place hottest = *place;
-    bool crowded = pool->warm_count == pool->warm_limit;
+    bool crowded;
 
     if (pool->warm_limit == 0)
         return true;
+    crowded = is_crowded_locked(pool);
     if (crowded)
         *place = pop_coldest_locked(pool);
     pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;

@@ -200,6 +200,14 @@ static void free_pool(struct pirn__stack_pool *pool)
     EXPECT_EQ(0, bytes_out);
 }
 
+static bool has_regions(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_stats stats;
+
+    pirn__stack_stats(pool, &stats);
+    return stats.guard == PIRN__GUARD_REGION;
+}
+
 static struct pirn__stack take(struct pirn__stack_pool *pool)
 {
     struct pirn__stack stack;
@@ -656,6 +664,62 @@ TEST(stack_cache_is_bounded_and_trimmed)
     free_pool(pool);
 }
 
+enum { TOPS = 2000 };
+
+/* Use so many stacks at once, and then one many times, so often that the pool has
+ * looked twice at what is needed.  `tops` are where they were touched. */
+static void use_again_and_again(struct pirn__stack_pool *pool, char **tops,
+                                size_t count)
+{
+    for (int round = 0; round < 5; round++) {
+        struct pirn__stack *stacks = take_many(pool, count);
+
+        for (size_t i = 0; i < count; i++) {
+            tops[i] = top_byte(&stacks[i]);
+            *top_byte(&stacks[i]) = 1;
+        }
+        give_many(pool, stacks, count);
+        free(stacks);
+        for (int i = 0; i < 40000; i++) {
+            struct pirn__stack one = take(pool);
+
+            pirn__stack_give(pool, &one);
+        }
+    }
+}
+
+/* How many of the stacks have a page of their top in memory. */
+static size_t count_resident(char *const *tops)
+{
+    size_t resident = 0;
+
+    for (size_t i = 0; i < TOPS; i++)
+        resident += tops[i] != NULL && is_resident(tops[i]);
+    return resident;
+}
+
+/* Goal: stacks stay warm as long as so many are needed now and then, and no longer,
+ * but for some.
+ * Method: fewer and fewer are used. */
+TEST(stack_cache_shrinks_when_few_are_used)
+{
+    struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+    char *all[TOPS] = {NULL}, *some[TOPS];
+
+    if (!cache_is_on() || !has_regions(pool)) {
+        free_pool(pool);
+        SKIP("nothing is kept here");
+    }
+    use_again_and_again(pool, all, TOPS);
+    EXPECT_EQ(TOPS, count_resident(all));
+    use_again_and_again(pool, some, 1800);
+    EXPECT_EQ(1800, count_resident(all));
+    use_again_and_again(pool, some, 1);
+    EXPECT_EQ(1024, count_resident(all));
+    pirn__stack_pool_validate(pool);
+    free_pool(pool);
+}
+
 /* Goal: a quarantined stack is never handed out nor unmapped.
  * Method: quarantine one of a slab, take more than a slab, free the pool, and
  * still write to it. */
@@ -849,14 +913,6 @@ static size_t in_use(struct pirn__stack_pool *pool)
     pirn__stack_pool_validate(pool);
     pirn__stack_stats(pool, &stats);
     return stats.in_use;
-}
-
-static bool has_regions(struct pirn__stack_pool *pool)
-{
-    struct pirn__stack_stats stats;
-
-    pirn__stack_stats(pool, &stats);
-    return stats.guard == PIRN__GUARD_REGION;
 }
 
 /* Goal: what is promised counts as in use, and is a stack once it is wanted, or
@@ -1079,16 +1135,16 @@ TEST(stack_promises_get_guards_in_locked_memory)
 static void redeem_what_has_no_guard(void *arg)
 {
     struct pirn__stack_pool *pool;
-    struct pirn__stack stacks[2];
+    struct pirn__stack stacks[8]; /* of which a few have one */
 
     (void)arg;
     poor_begin();
     pool = new_pool(STACK_SIZE);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 8; i++)
         EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
     beside_refuses = true;
     protects_left = 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 8; i++)
         pirn__stack_redeem(pool, NULL, &stacks[i]);
 }
 
