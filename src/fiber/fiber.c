@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/hint.h"
 #include "base/prefetch.h"
 #include "sched/runtime.h"
 #include "sys/sys.h"
@@ -21,6 +22,9 @@
 /* About the stack pointer of a suspended fiber: the frames that the switch returns
  * into, and below them those that they will call. */
 enum { STACK_TOP_BYTES = 384, STACK_BELOW_BYTES = 128 };
+
+_Static_assert(sizeof(struct pirn__fiber_top) <= PIRN__STACK_TOP_BYTES,
+               "a stack has room for it");
 
 static struct pirn__fiber *fiber_of(const pirn_future *future)
 {
@@ -47,45 +51,56 @@ PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
 static void fiber_entry(void *arg)
 {
     struct pirn__fiber *fiber = arg;
+    const struct pirn__fiber_plan *plan = &fiber->top->plan;
 
-    fiber->outcome = fiber->fn(fiber->arg);
+    fiber->outcome = plan->fn(plan->arg);
     leave_for_ever(fiber, PIRN__FIBER_DONE);
 }
 
 /* Never to be touched again: the extra reference keeps the cell. */
-static void quarantine(struct pirn__fiber *fiber)
+static PIRN__COLD void quarantine(struct pirn__fiber *fiber)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(pirn__task_home(task));
 
     pirn__state_ref(pirn__task_state(task));
-    pirn__stack_quarantine(fiber->pool, &fiber->stack);
+    pirn__stack_quarantine(fiber->top->plan.pool, &fiber->top->stack);
     /* relaxed: a statistic. */
     pirn__add(&rt->quarantined, 1, relaxed);
 }
 
-/* Its stack, or the promise of one, to who runs it.  Before it has left its
- * group. */
-static void give_stack(struct pirn__fiber *fiber)
+/* Its stack, or the promise of one, to who runs it, the thread whose record `local`
+ * is.  Before it has left its group. */
+static inline void give_stack(struct pirn__fiber *fiber,
+                              struct pirn__stack_pool *pool,
+                              const struct pirn__local *local,
+                              struct pirn__stack *stack)
 {
     struct pirn__task *task = pirn__fiber_task(fiber);
     struct pirn_runtime *rt = pirn__runtime_of(task->group->home);
 
-    pirn__stack_give_back(fiber->pool,
-                          pirn__stacks_hand(fiber->pool, rt, pirn__local()),
-                          &fiber->stack);
+    pirn__stack_give_back(pool, pirn__stacks_hand(pool, rt, local), stack);
+}
+
+static inline void drop_timer(struct pirn__fiber *fiber)
+{
+    if (fiber->has_timer)
+        pirn__timer_drop(&fiber->top->timer);
 }
 
 /* Nobody stands on the stack any more. */
-static void finish(struct pirn__fiber *fiber)
+static inline void finish(struct pirn__fiber *fiber)
 {
-    pirn__timer_drop(&fiber->timer);
+    struct pirn__stack stack;
+
+    drop_timer(fiber);
     if (fiber->state == PIRN__FIBER_PANICKED) {
         quarantine(fiber);
         return;
     }
     pirn__context_dispose(&fiber->context);
-    give_stack(fiber);
+    stack = fiber->top->stack;
+    give_stack(fiber, fiber->top->plan.pool, fiber->local, &stack);
 }
 
 /* Have it run on its own stack until it waits or ends: which of the two it says
@@ -110,11 +125,19 @@ static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
                   const struct pirn__local *local)
 {
     bool fp_controls = fiber->context.fp_controls;
-    struct pirn__stack_hand *hand = pirn__stacks_hand(fiber->pool, rt, local);
+    const struct pirn__fiber_plan plan = fiber->plan;
+    struct pirn__stack_hand *hand = pirn__stacks_hand(plan.pool, rt, local);
+    struct pirn__stack stack;
+    size_t size;
 
-    pirn__stack_redeem(fiber->pool, hand, &fiber->stack);
-    pirn__context_make(&fiber->context, fiber->stack.base, fiber->stack.size,
-                       fiber_entry, fiber, fp_controls);
+    pirn__stack_redeem(plan.pool, hand, &stack);
+    size = stack.size - PIRN__STACK_TOP_BYTES;
+    fiber->top = (void *)((char *)stack.base + size);
+    fiber->top->stack = stack;
+    fiber->top->plan = plan;
+    fiber->awaiting = NULL;
+    pirn__context_make(&fiber->context, stack.base, size, fiber_entry, fiber,
+                       fp_controls);
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
@@ -133,17 +156,18 @@ static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 
 static void fiber_drop(pirn_future *self)
 {
+    struct pirn__stack promise = { .base = NULL };
     struct pirn__fiber *fiber = fiber_of(self);
 
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
                 fiber->state == PIRN__FIBER_SUSPENDED);
     if (fiber->state == PIRN__FIBER_NEW) {
-        give_stack(fiber);
+        give_stack(fiber, fiber->plan.pool, pirn__local(), &promise);
         return;
     }
     if (fiber->awaiting != NULL)
         pirn_future_drop(fiber->awaiting);
-    pirn__timer_drop(&fiber->timer);
+    drop_timer(fiber);
     quarantine(fiber);
 }
 
@@ -190,26 +214,41 @@ static const struct pirn__task_ops fiber_task_ops = {
     .prefetch = fiber_prefetch,
 };
 
-/* With the checks made: have a stack promised, and spawn. */
-static int spawn_fiber(struct pirn__home *home, struct pirn__fiber *fiber,
-                       const pirn_spawn_options *options, const char *site,
-                       pirn_task **out)
+/* The pool for the stack that is asked for. */
+static inline int find_pool(struct pirn_runtime *rt,
+                            const pirn_spawn_options *options,
+                            struct pirn__stack_pool **out)
 {
     size_t size = options != NULL ? options->stack_size_bytes : 0;
+
+    *out = size == 0 ? pirn__stacks_usual(rt) : NULL;
+    return *out != NULL ? 0 : pirn__stacks_pool(rt, size, out);
+}
+
+/* With the checks made: have a stack promised, and spawn. */
+static inline int spawn_fiber(const struct pirn__local *local,
+                              struct pirn__home *home,
+                              struct pirn__fiber *fiber,
+                              const pirn_spawn_options *options,
+                              const char *site, pirn_task **out)
+{
     struct pirn_runtime *rt = pirn__runtime_of(home);
     struct pirn__stack_hand *hand;
-    int rc = pirn__stacks_pool(rt, size, &fiber->pool);
+    struct pirn__stack_pool *pool;
+    struct pirn__stack promise;
+    int rc = find_pool(rt, options, &pool);
 
     if (rc < 0)
         return rc;
-    hand = pirn__stacks_hand(fiber->pool, rt, pirn__local());
-    rc = pirn__stack_promise(fiber->pool, hand, &fiber->stack);
+    fiber->plan.pool = pool;
+    hand = pirn__stacks_hand(pool, rt, local);
+    rc = pirn__stack_promise(pool, hand, &promise);
     if (rc < 0)
         return rc;
     rc = pirn__spawn(home, &fiber_task_ops, &fiber->future, sizeof *fiber,
                      options, site, out);
     if (rc < 0)
-        pirn__stack_give_back(fiber->pool, hand, &fiber->stack);
+        pirn__stack_give_back(pool, hand, &promise);
     return rc;
 }
 
@@ -221,19 +260,18 @@ static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
     fiber->future.ops = &fiber_future_ops;
     fiber->state = PIRN__FIBER_NEW;
     fiber->shield = 0;
+    fiber->has_timer = 0;
     fiber->has_clock = 0;
-    fiber->awaiting = NULL;
-    fiber->outcome = 0;
     fiber->context.fp_controls = options != NULL && options->fp_controls;
-    fiber->timer = (pirn_timer){.when_ns_ = 0};
-    fiber->fn = fn;
-    fiber->arg = arg;
+    fiber->plan.fn = fn;
+    fiber->plan.arg = arg;
 }
 
 int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
                     const pirn_spawn_options *options, pirn_task **out,
                     const char *site)
 {
+    const struct pirn__local *local = pirn__local();
     struct pirn__fiber fiber;
     struct pirn__home *home;
     int rc;
@@ -242,12 +280,14 @@ int pirn_go_with_at(pirn_fiber_fn *fn, void *arg,
         *out = NULL;
     if (fn == NULL || site == NULL)
         return -EINVAL;
-    home = pirn__home_for(options);
+    home = options != NULL && options->runtime != NULL
+               ? pirn__home_of(options->runtime)
+               : pirn__local_home_of(local);
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
     init(&fiber, fn, arg, options);
-    return spawn_fiber(home, &fiber, options, site, out);
+    return spawn_fiber(local, home, &fiber, options, site, out);
 }
 
 int pirn_go_at(pirn_fiber_fn *fn, void *arg, const char *site)
@@ -280,8 +320,8 @@ pirn_stack_usage pirn_fiber_stack_usage(void)
     if (fiber == NULL)
         return (pirn_stack_usage){0};
     return (pirn_stack_usage){
-        .high_water_bytes = pirn__stack_high_water(&fiber->stack),
-        .size_bytes = fiber->stack.size,
+        .high_water_bytes = pirn__stack_high_water(&fiber->top->stack),
+        .size_bytes = fiber->top->stack.size,
     };
 }
 

@@ -30,23 +30,42 @@ enum pirn__fiber_state {
     PIRN__FIBER_PANICKED,
 };
 
+/* What is to be run. */
+struct pirn__fiber_plan {
+    struct pirn__stack_pool *pool; /* that the stack is of, or is promised by */
+    pirn_fiber_fn *fn;
+    void *arg;
+};
+
+/* What a fiber needs once it has a stack, at the very top of it: in the cell it
+ * would be memory that a fiber has while it waits for its first run, and cold
+ * lines for one that ends in that. */
+struct pirn__fiber_top {
+    struct pirn__stack stack; /* this one */
+    struct pirn__fiber_plan plan;
+    pirn_timer timer;         /* the single entry; see wait.c */
+};
+
 /* First what every wait touches. */
 struct pirn__fiber {
     pirn_future future;
     enum pirn__fiber_state state;
-    uint32_t shield : 31;   /* depth of shielded sections */
+    uint32_t shield : 30;   /* depth of shielded sections */
+    uint32_t has_timer : 1; /* it has been armed once */
     uint32_t has_clock : 1; /* the timer may be armed */
     pirn_cx *cx;                /* of the poll in progress */
-    struct pirn__local *local;  /* of the thread that makes it */
-    pirn_future *awaiting; /* what the suspended fiber waits for, or NULL */
-    uint32_t no_suspend; /* of that thread, outside the fiber */
-    int outcome;
+    union {
+        struct pirn__fiber_plan plan; /* when NEW; then it is at the top */
+        struct {
+            struct pirn__local *local; /* of the thread that makes the poll */
+            pirn_future *awaiting; /* what the suspended fiber waits for, or
+                                      NULL */
+            uint32_t no_suspend; /* of that thread, outside the fiber */
+            int outcome;
+        };
+    };
     struct pirn__context context;
-    pirn_timer timer; /* the single entry; see wait.c */
-    struct pirn__stack stack;
-    struct pirn__stack_pool *pool;
-    pirn_fiber_fn *fn;
-    void *arg;
+    struct pirn__fiber_top *top; /* but when NEW */
 };
 
 static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
@@ -81,10 +100,27 @@ static inline int pirn__fiber_switch_out(struct pirn__fiber *fiber)
 /* wait.c: how a fiber waits. */
 extern const struct pirn__waiter_ops pirn__fiber_waiter_ops;
 
-/* stacks.c: the pool of `rt` for stacks of a size. */
+/* stacks.c: the pool of `rt` for stacks of a size; 0: the usual one. */
 struct pirn_runtime;
 int pirn__stacks_pool(struct pirn_runtime *rt, size_t size_bytes,
                       struct pirn__stack_pool **out);
+
+/* How a runtime's table of pools begins. */
+struct pirn__stacks_head {
+    PIRN_ATOMIC(struct pirn__stack_pool *) usual; /* NULL: not made yet */
+};
+
+/* The pool of stacks of the usual size, or NULL. */
+static inline struct pirn__stack_pool *
+pirn__stacks_usual(const struct pirn_runtime *rt)
+{
+    /* acquire [stacks.table]: sees it empty, as it was made. */
+    const struct pirn__stacks_head *head =
+        (const void *)pirn__load(&rt->stacks, acquire);
+
+    /* acquire [stacks.pool]: sees the pool as it was made. */
+    return head == NULL ? NULL : pirn__load(&head->usual, acquire);
+}
 
 /* What the thread whose record `local` is has at hand of it; NULL where it runs no
  * worker of `rt`. */

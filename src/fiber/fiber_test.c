@@ -546,7 +546,8 @@ static int measure_dive(void *arg)
 {
     struct diver *diver = arg;
     struct pirn__fiber *fiber = pirn__fiber_current();
-    uintptr_t top = (uintptr_t)fiber->stack.base + fiber->stack.size;
+    uintptr_t top = (uintptr_t)fiber->top->stack.base +
+                    fiber->top->stack.size;
 
     diver->before = pirn_fiber_stack_usage();
     dive(diver, top);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "sys/sys.h"
 
@@ -110,4 +111,20 @@ int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *base,
         return PIRN__GUARD_REGION;
     /* A program that locks its memory after the probe is refused. */
     return rc == -ENOMEM ? rc : protect(limit, base, size);
+}
+
+size_t pirn__guard_span(size_t page_size)
+{
+    return page_size / sizeof(uint64_t) * page_size;
+}
+
+enum pirn__guard_kind pirn__guard_beside(void *base, size_t size)
+{
+    int rc = pirn__sys->guard_beside(base, size);
+
+    if (rc == 0)
+        return PIRN__GUARD_REGION;
+    rc = protect(SIZE_MAX, base, size);
+    PIRN_REQUIRE(rc >= 0, "memory is locked before many fibers are started");
+    return (enum pirn__guard_kind)rc;
 }

@@ -27,6 +27,16 @@ size_t pirn__guard_limit(void);
 int pirn__guard_install(enum pirn__guard_kind kind, size_t limit, void *base,
                         size_t size);
 
+/* How far a page table reaches: guards in the same of these aligned spans share
+ * one. */
+size_t pirn__guard_span(size_t page_size);
+
+/* Guard pages that share a page table with a region that is in place.  It cannot
+ * fail for want of memory.  If the program has locked its memory meanwhile, it
+ * becomes a guard by protection beyond any limit; if the kernel has no mapping
+ * left for it either, the process ends.  Returns the kind that it became. */
+enum pirn__guard_kind pirn__guard_beside(void *base, size_t size);
+
 /* So many guards by protection were unmapped. */
 void pirn__guard_forget(size_t protected_count);
 

@@ -18,7 +18,7 @@ static bool explain(const void *address, char *buf, size_t size)
     const pirn_task *task;
     const char *name;
 
-    if (fiber == NULL || !pirn__stack_guards(&fiber->stack, address))
+    if (fiber == NULL || !pirn__stack_guards(&fiber->top->stack, address))
         return false;
     task = (pirn_task *)pirn__fiber_task(fiber);
     name = pirn_task_name(task);
@@ -26,7 +26,7 @@ static bool explain(const void *address, char *buf, size_t size)
              "pirn: stack overflow in fiber %s (%s): its stack has %zu bytes; "
              "raise stack_size_bytes\n",
              name != NULL ? name : "-", pirn_task_site(task),
-             fiber->stack.size);
+             fiber->top->stack.size);
     return true;
 }
 

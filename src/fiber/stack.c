@@ -16,6 +16,16 @@
  *     fresh --guard--> cold --take--> in use --give--> warm --full, trim--> cold
  *                                       ^----take-------'
  *
+ * A guard costs most of a microsecond, and of the stacks that are promised few may
+ * ever be used.  What can fail about it is only the memory for its page table,
+ * which thirty stacks of the usual size share.  So where guards are regions a new
+ * slab gets one in each of its tables; its other stacks are cold, too, but `bare`,
+ * and who takes one puts in its guard, which cannot fail any more.
+ *
+ * What is warm is memory.  It stays as long as as much of it is used: at times the
+ * pool looks at how many there were at least, and these, but for a number that is
+ * always kept, are cooled one by one as others are given.
+ *
  * A stack is promised before it is taken: only the number of promises is kept, and
  * who takes gets the hottest of all.  So of a thousand tasks that start and end one
  * after the other each finds the stack of the one before.  There are never more
@@ -29,6 +39,8 @@
  * Invariants, all under pool->lock
  *   - `busy` has a bit for each stack that is in use, warm, or between two
  *     states; the others are cold, if they are `guarded`, or fresh.
+ *   - A stack that is `bare` is `guarded`, as it can have its guard at any time, and
+ *     not busy.
  *   - A slab without cold stacks is in `full`, one without busy ones in `empty`,
  *     the rest in `open`.
  *   - Fresh stacks get their guards in one slab, `guarding`, before there is
@@ -50,6 +62,7 @@
 
 #include "base/assert.h"
 #include "base/checked.h"
+#include "base/hint.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/poison.h"
@@ -60,11 +73,14 @@
 
 enum {
     STACKS_PER_SLAB = 64, /* one bit each in a word */
-    WARM_CAPACITY = 1024,
+    WARM_CAPACITY = 4096,
+    WARM_KEPT = 1024, /* whether they are needed or not */
+    WARM_LOOK = 16 * WARM_CAPACITY, /* gives between two looks at what is not */
     COLOUR_COUNT = 16,
     COLOUR_BYTES = 2 * PIRN__CACHE_LINE,
     PAGES_PER_LOOK = 64,
-    GUARDS_AT_ONCE = 8
+    GUARDS_AT_ONCE = 8,
+    STACKS_PER_TABLE_MIN = 4 /* for it to be worth having in advance */
 };
 
 #define STACK_BYTES_MIN ((size_t)16 << 10)
@@ -85,6 +101,7 @@ struct pirn__stack_slab {
     size_t guard_size; /* read by signal handlers */
     uint64_t busy;    /* pool->lock */
     uint64_t guarded; /* pool->lock; set before the guard is in */
+    uint64_t bare;    /* pool->lock; cleared before the guard is in */
     uint64_t quarantined;     /* pool->lock */
     uint32_t next;            /* pool->lock: where the search goes on */
     uint32_t protected_count; /* pool->lock: guards that cost mappings */
@@ -94,6 +111,7 @@ struct pirn__stack_slab {
 struct place {
     struct pirn__stack_slab *slab;
     uint32_t index;
+    bool bare; /* who has just claimed it puts in its guard */
 };
 
 struct pirn__stack_pool {
@@ -113,6 +131,9 @@ struct pirn__stack_pool {
     pirn_lock lock; /* guards what follows */
     uint32_t warm_first; /* the coldest */
     uint32_t warm_count;
+    uint32_t warm_least; /* of these since the last look */
+    uint32_t warm_idle;  /* that nobody needed before it, and are still warm */
+    uint32_t gives;      /* since then */
     size_t slab_count;
     size_t empty_count;
     size_t in_use;
@@ -236,6 +257,40 @@ static void drop_slab(struct pirn__stack_pool *pool,
     pirn__unlock(&pool->lock);
 }
 
+/* Have a page table for each guard of a new slab, so that all its stacks can be
+ * promised.  Not where each guard needs one of its own. */
+static void reserve_guards(const struct pirn__stack_pool *pool,
+                           struct pirn__stack_slab *slab)
+{
+    size_t span = pirn__guard_span(pool->page_size);
+    size_t have = 0; /* the table of the guard before */
+    uint64_t done = 0;
+
+    if (pool->guard != PIRN__GUARD_REGION ||
+        pool->guard_size + pool->usable > span / STACKS_PER_TABLE_MIN)
+        return;
+    for (uint32_t i = 0; i < pool->slab_stacks; i++) {
+        char *guard = guard_of(pool, (struct place){ slab, i, false });
+        size_t last = ((size_t)(uintptr_t)guard + pool->guard_size - 1) / span;
+        int rc;
+
+        if ((size_t)(uintptr_t)guard / span == have && last == have)
+            continue;
+        rc = pirn__guard_install(pool->guard, pool->protected_limit, guard,
+                                 pool->guard_size);
+        if (rc >= 0)
+            done |= bit_of(i);
+        slab->guarded = done;
+        if (rc != PIRN__GUARD_REGION) {
+            slab->protected_count += rc == PIRN__GUARD_PROTECT;
+            return;
+        }
+        have = last;
+    }
+    slab->guarded = all_stacks(pool);
+    slab->bare = slab->guarded & ~done;
+}
+
 /* Make a slab, unless another thread was quicker. */
 static int make_slab(struct pirn__stack_pool *pool)
 {
@@ -257,8 +312,10 @@ static int make_slab(struct pirn__stack_pool *pool)
         .guard_size = pool->guard_size,
     };
     pirn__list_init(&slab->link);
+    reserve_guards(pool, slab);
     pirn__lock(&pool->lock);
-    is_wanted = pool->guarding == NULL;
+    is_wanted =
+        pool->guarding == NULL && pool->ready_count == pool->promised;
     if (is_wanted)
         add_slab_locked(pool, slab);
     pirn__unlock(&pool->lock);
@@ -338,7 +395,7 @@ static int guard_each(const struct pirn__stack_pool *pool,
     *done = 0;
     *protected_count = 0;
     for (; few != 0; few &= few - 1) {
-        struct place place = { slab, (uint32_t)__builtin_ctzll(few) };
+        struct place place = { slab, (uint32_t)__builtin_ctzll(few), false };
         int rc = pirn__guard_install(pool->guard, pool->protected_limit,
                                      guard_of(pool, place), pool->guard_size);
 
@@ -433,10 +490,20 @@ static struct place claim_locked(struct pirn__stack_pool *pool,
     uint64_t cold = cold_stacks(slab);
     uint64_t later = cold & (~UINT64_C(0) << slab->next);
     uint32_t index = (uint32_t)__builtin_ctzll(later != 0 ? later : cold);
+    bool bare = (slab->bare & bit_of(index)) != 0;
 
     set_busy_locked(pool, slab, slab->busy | bit_of(index));
+    slab->bare &= ~bit_of(index);
     slab->next = (index + 1) % STACKS_PER_SLAB;
-    return (struct place){ slab, index };
+    return (struct place){ slab, index, bare };
+}
+
+/* One less is warm. */
+static void lose_warm_locked(struct pirn__stack_pool *pool)
+{
+    pool->warm_count--;
+    if (pool->warm_count < pool->warm_least)
+        pool->warm_least = pool->warm_count;
 }
 
 /* The best there is: the hottest, or a cold one from a slab in use if possible. */
@@ -448,7 +515,7 @@ static struct place claim_best_locked(struct pirn__stack_pool *pool)
     pool->ready_count--;
     pool->in_use++;
     if (pool->warm_count > 0) {
-        pool->warm_count--;
+        lose_warm_locked(pool);
         return pool->warm[(pool->warm_first + pool->warm_count) %
                           WARM_CAPACITY];
     }
@@ -463,9 +530,26 @@ static struct place pop_coldest_locked(struct pirn__stack_pool *pool)
     struct place place = pool->warm[pool->warm_first];
 
     pool->warm_first = (pool->warm_first + 1) % WARM_CAPACITY;
-    pool->warm_count--;
+    lose_warm_locked(pool);
     pool->ready_count--;
     return place;
+}
+
+/* True if the coldest stack must go for one that comes: there is no room, or for
+ * long nobody has needed so many. */
+static bool is_crowded_locked(struct pirn__stack_pool *pool)
+{
+    if (++pool->gives >= WARM_LOOK) {
+        pool->gives = 0;
+        pool->warm_idle = pool->warm_least;
+        pool->warm_least = pool->warm_count;
+    }
+    if (pool->warm_count == pool->warm_limit)
+        return true;
+    if (pool->warm_count < WARM_KEPT || pool->warm_idle == 0)
+        return false;
+    pool->warm_idle--;
+    return true;
 }
 
 /* Keep a stack warm.  True if *place is now another one, which must be cooled
@@ -474,10 +558,11 @@ static bool push_warm_locked(struct pirn__stack_pool *pool,
                              struct place *place)
 {
     struct place hottest = *place;
-    bool crowded = pool->warm_count == pool->warm_limit;
+    bool crowded;
 
     if (pool->warm_limit == 0)
         return true;
+    crowded = is_crowded_locked(pool);
     if (crowded)
         *place = pop_coldest_locked(pool);
     pool->warm[(pool->warm_first + pool->warm_count) % WARM_CAPACITY] = hottest;
@@ -538,7 +623,9 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
         .page_size = page_size,
         .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
         .usable = pirn__round_up(
-            size_bytes + (COLOUR_COUNT - 1) * COLOUR_BYTES, page_size),
+            size_bytes + PIRN__STACK_TOP_BYTES +
+                (COLOUR_COUNT - 1) * COLOUR_BYTES,
+            page_size),
         .protected_limit = pirn__guard_limit(),
         .guard = pirn__guard_probe(page_size),
     };
@@ -672,6 +759,18 @@ int pirn__stack_promise_slowly(struct pirn__stack_pool *pool,
     return 0;
 }
 
+/* The guard of a stack that was bare. */
+static PIRN__COLD void guard_at_last(struct pirn__stack_pool *pool,
+                                     struct place place)
+{
+    if (pirn__guard_beside(guard_of(pool, place), pool->guard_size) ==
+        PIRN__GUARD_REGION)
+        return;
+    pirn__lock(&pool->lock);
+    place.slab->protected_count++;
+    pirn__unlock(&pool->lock);
+}
+
 void pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
                                struct pirn__stack *out)
 {
@@ -681,6 +780,8 @@ void pirn__stack_redeem_slowly(struct pirn__stack_pool *pool,
     pool->promised--;
     place = claim_best_locked(pool);
     pirn__unlock(&pool->lock);
+    if (place.bare)
+        guard_at_last(pool, place);
     describe_stack(pool, place, out);
 }
 
@@ -695,7 +796,7 @@ static void paint(const struct pirn__stack *stack)
 /* The stack, which nobody stands on any more, as a place. */
 static struct place end_use(struct pirn__stack *stack)
 {
-    struct place place = { stack->slab, stack->index };
+    struct place place = { stack->slab, stack->index, false };
 
     if (PIRN__IS_HOSTILE)
         paint(stack);
@@ -766,7 +867,7 @@ void pirn__stack_quarantine(struct pirn__stack_pool *pool,
 
 static bool cool_coldest(struct pirn__stack_pool *pool, size_t keep)
 {
-    struct place place = { NULL, 0 };
+    struct place place = { NULL, 0, false };
 
     pirn__lock(&pool->lock);
     if (pool->warm_count > keep && pool->ready_count > pool->promised)
@@ -878,6 +979,7 @@ static void validate_slabs_locked(struct pirn__stack_pool *pool,
         PIRN_ASSERT((slab->busy & ~slab->guarded) == 0);
         /* It would never be used. */
         PIRN_ASSERT(slab->guarded != 0 || slab == pool->guarding);
+        PIRN_ASSERT((slab->bare & (slab->busy | ~slab->guarded)) == 0);
         sum->in_use += count_of(slab->busy);
         sum->quarantined += count_of(slab->quarantined);
         sum->cached += count_of(cold_stacks(slab));

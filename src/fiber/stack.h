@@ -55,12 +55,14 @@ struct pirn__stack_hands {
 };
 
 enum {
+    /* Above the usable bytes, for who keeps something at the top. */
+    PIRN__STACK_TOP_BYTES = 128,
     PIRN__STACK_BATCH = 32, /* promises got, or given back, at once */
     PIRN__STACK_PROMISES = 2 * PIRN__STACK_BATCH
 };
 
-/* A pool of stacks with at least `size_bytes` usable each (rounded up to pages;
- * at least 16 KiB and at most 1 GiB, else -EINVAL), for so many workers.
+/* A pool of stacks with at least `size_bytes` usable each besides their tops
+ * (rounded up to pages; at least 16 KiB and at most 1 GiB, else -EINVAL), for so many workers.
  * -ENOMEM without memory. */
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
                          uint32_t hands, struct pirn__stack_pool **out);

@@ -15,6 +15,7 @@
 #define ALONE ((size_t)1 << 30)     /* one in a slab, one warm, 7 empty slabs */
 #define IN_FIFTEENS ((size_t)16 << 20)
 #define IN_THREES ((size_t)64 << 20) /* three in a slab, four warm */
+#define IN_CROWDS ((size_t)64 << 10) /* 64 in a slab, all but a few bare at first */
 
 static struct pirn__stack_pool *pool;
 static struct pirn__stack stacks[4]; /* held by the body */
@@ -82,6 +83,22 @@ static void trim_all(void *arg)
 MODEL(stack_first_ones_of_two_threads, .preemptions = 4, .stale = -1)
 {
     begin(explore_choose(2) == 0 ? ALONE : IN_THREES, 0, 0);
+    explore_thread(take_and_give, NULL);
+    explore_thread(take_two_and_give, NULL);
+    explore_join();
+    EXPLORE_CHECK(memory.mapped_count <= 3);
+    end();
+}
+
+/* Goal: of stacks that share page tables each gets its guard from who takes it
+ * first, before it is used, however many take; also while the slab is trimmed. */
+MODEL(stack_bare_ones_of_three_threads, .preemptions = 2, .stale = -1)
+{
+    begin(IN_CROWDS, 0, 0);
+    if (explore_choose(2) == 0)
+        explore_thread(trim_all, NULL);
+    else
+        explore_thread(take_and_give, NULL);
     explore_thread(take_and_give, NULL);
     explore_thread(take_two_and_give, NULL);
     explore_join();
@@ -252,6 +269,16 @@ MODEL(stack_two_hands, .preemptions = 3, .stale = -1)
     explore_thread(work, pirn__stack_hand(pool, 0));
     explore_thread(work, pirn__stack_hand(pool, 1));
     explore_thread(ask, NULL);
+    explore_join();
+    end();
+}
+
+/* Goal: the same with stacks that are bare when they are promised. */
+MODEL(stack_two_hands_of_bare_ones, .preemptions = 2, .stale = -1)
+{
+    begin(IN_CROWDS, 2, 0);
+    explore_thread(work, pirn__stack_hand(pool, 0));
+    explore_thread(work, pirn__stack_hand(pool, 1));
     explore_join();
     end();
 }

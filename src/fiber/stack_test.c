@@ -60,8 +60,26 @@ static const pirn_alloc counted = {
 /* A system that can be made poorer, call by call. */
 static struct pirn__sys poor;
 static int maps_left = -1, guards_left = -1, protects_left = -1;
-static bool unmap_refuses;
-static int maps_out;
+static bool unmap_refuses, beside_refuses;
+static int maps_out, guards_made;
+
+/* The page tables that guards have been put into. */
+enum { TABLES_MAX = 256 };
+static uintptr_t tables[TABLES_MAX];
+
+static uintptr_t table_of(const void *guard)
+{
+    return (uintptr_t)guard / pirn__guard_span(pirn__sys->page_size());
+}
+
+static bool has_table(const void *guard)
+{
+    for (int i = 0; i < guards_made && i < TABLES_MAX; i++) {
+        if (tables[i] == table_of(guard))
+            return true;
+    }
+    return false;
+}
 
 static bool spend(int *left)
 {
@@ -96,7 +114,15 @@ static int poor_guard_install(void *base, size_t size)
 {
     if (!spend(&guards_left))
         return -EINVAL;
+    tables[guards_made++ % TABLES_MAX] = table_of(base);
     return pirn__sys_linux.guard_install(base, size);
+}
+
+static int poor_guard_beside(void *base, size_t size)
+{
+    EXPECT(has_table(base));
+    return beside_refuses ? -EINVAL
+                          : pirn__sys_linux.guard_beside(base, size);
 }
 
 static int poor_protect_none(void *base, size_t size)
@@ -117,10 +143,11 @@ static void poor_begin(void)
     poor.map = poor_map;
     poor.unmap = poor_unmap;
     poor.guard_install = poor_guard_install;
+    poor.guard_beside = poor_guard_beside;
     poor.protect_none = poor_protect_none;
     maps_left = guards_left = protects_left = -1;
-    unmap_refuses = false;
-    maps_out = 0;
+    unmap_refuses = beside_refuses = false;
+    maps_out = guards_made = 0;
     pirn__sys = &poor;
 }
 
@@ -171,6 +198,14 @@ static void free_pool(struct pirn__stack_pool *pool)
     EXPECT_EQ(0, stats.in_use);
     pirn__stack_pool_free(pool);
     EXPECT_EQ(0, bytes_out);
+}
+
+static bool has_regions(struct pirn__stack_pool *pool)
+{
+    struct pirn__stack_stats stats;
+
+    pirn__stack_stats(pool, &stats);
+    return stats.guard == PIRN__GUARD_REGION;
 }
 
 static struct pirn__stack take(struct pirn__stack_pool *pool)
@@ -629,6 +664,62 @@ TEST(stack_cache_is_bounded_and_trimmed)
     free_pool(pool);
 }
 
+enum { TOPS = 2000 };
+
+/* Use so many stacks at once, and then one many times, so often that the pool has
+ * looked twice at what is needed.  `tops` are where they were touched. */
+static void use_again_and_again(struct pirn__stack_pool *pool, char **tops,
+                                size_t count)
+{
+    for (int round = 0; round < 5; round++) {
+        struct pirn__stack *stacks = take_many(pool, count);
+
+        for (size_t i = 0; i < count; i++) {
+            tops[i] = top_byte(&stacks[i]);
+            *top_byte(&stacks[i]) = 1;
+        }
+        give_many(pool, stacks, count);
+        free(stacks);
+        for (int i = 0; i < 40000; i++) {
+            struct pirn__stack one = take(pool);
+
+            pirn__stack_give(pool, &one);
+        }
+    }
+}
+
+/* How many of the stacks have a page of their top in memory. */
+static size_t count_resident(char *const *tops)
+{
+    size_t resident = 0;
+
+    for (size_t i = 0; i < TOPS; i++)
+        resident += tops[i] != NULL && is_resident(tops[i]);
+    return resident;
+}
+
+/* Goal: stacks stay warm as long as so many are needed now and then, and no longer,
+ * but for some.
+ * Method: fewer and fewer are used. */
+TEST(stack_cache_shrinks_when_few_are_used)
+{
+    struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+    char *all[TOPS] = {NULL}, *some[TOPS];
+
+    if (!cache_is_on() || !has_regions(pool)) {
+        free_pool(pool);
+        SKIP("nothing is kept here");
+    }
+    use_again_and_again(pool, all, TOPS);
+    EXPECT_EQ(TOPS, count_resident(all));
+    use_again_and_again(pool, some, 1800);
+    EXPECT_EQ(1800, count_resident(all));
+    use_again_and_again(pool, some, 1);
+    EXPECT_EQ(1024, count_resident(all));
+    pirn__stack_pool_validate(pool);
+    free_pool(pool);
+}
+
 /* Goal: a quarantined stack is never handed out nor unmapped.
  * Method: quarantine one of a slab, take more than a slab, free the pool, and
  * still write to it. */
@@ -824,14 +915,6 @@ static size_t in_use(struct pirn__stack_pool *pool)
     return stats.in_use;
 }
 
-static bool has_regions(struct pirn__stack_pool *pool)
-{
-    struct pirn__stack_stats stats;
-
-    pirn__stack_stats(pool, &stats);
-    return stats.guard == PIRN__GUARD_REGION;
-}
-
 /* Goal: what is promised counts as in use, and is a stack once it is wanted, or
  * goes back without having been one.
  * Method: promises for more than a slab; every other one redeemed; with a hand and
@@ -956,4 +1039,124 @@ TEST(stack_promises_are_kept)
     free_pool(pool);
     EXPECT_EQ(0, maps_out);
     poor_end();
+}
+
+/* Goal: to promise stacks costs few guards; who takes one gets it with its guard,
+ * which shares the table of one that has been there.
+ * Method: four slabs promised, all taken; guards counted. */
+TEST(stack_promises_put_guards_off)
+{
+    enum { COUNT = 256 };
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[COUNT];
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    if (!has_regions(pool)) {
+        free_pool(pool);
+        poor_end();
+        SKIP("no guard regions here");
+    }
+    for (int i = 0; i < COUNT; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    EXPECT_LE(guards_made, COUNT / 4);
+    EXPECT_EQ(COUNT, in_use(pool));
+    for (int i = 0; i < COUNT; i++) {
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+        if (i % 16 == 5)
+            expect_guard(&stacks[i]);
+    }
+    for (int i = 0; i < COUNT; i++)
+        pirn__stack_give(pool, &stacks[i]);
+    free_pool(pool);
+    EXPECT_EQ(0, maps_out);
+    poor_end();
+}
+
+/* Goal: guards that fail while a slab is made leave what there is, and the rest
+ * get theirs later.
+ * Method: after k guards none can be made any more, by region or protection. */
+TEST(stack_guard_failure_in_a_new_slab_loses_nothing)
+{
+    for (int k = 0; k < 6; k++) {
+        struct pirn__stack_pool *pool;
+        struct pirn__stack stacks[64];
+        int count = 0;
+
+        poor_begin();
+        pool = new_pool(STACK_SIZE);
+        guards_left = k;
+        protects_left = 0;
+        maps_left = 1;
+        while (count < 64 && pirn__stack_take(pool, &stacks[count]) == 0)
+            expect_guard(&stacks[count++]);
+        EXPECT(count >= k);
+        pirn__stack_pool_validate(pool);
+        guards_left = protects_left = -1;
+        for (; count < 64; count++)
+            stacks[count] = take(pool);
+        expect_guard(&stacks[63]);
+        give_many(pool, stacks, 64);
+        free_pool(pool);
+        EXPECT_EQ(0, maps_out);
+        poor_end();
+    }
+}
+
+/* Goal: a program that locks its memory between spawn and first run has its guards
+ * all the same, by protection, and these are counted as long as they are there.
+ * Method: a system that refuses regions once stacks are promised. */
+TEST(stack_promises_get_guards_in_locked_memory)
+{
+    const size_t size = page_size();
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[8];
+    void *page;
+
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    for (int i = 0; i < 8; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    beside_refuses = true;
+    for (int i = 0; i < 8; i++) {
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+        expect_guard(&stacks[i]);
+    }
+    give_many(pool, stacks, 8);
+    free_pool(pool);
+    REQUIRE(pirn__sys->map(size, &page) == 0);
+    EXPECT_EQ(PIRN__GUARD_PROTECT,
+              pirn__guard_install(PIRN__GUARD_PROTECT, 1, page, size));
+    pirn__guard_forget(1);
+    EXPECT_EQ(0, pirn__sys->unmap(page, size));
+    poor_end();
+}
+
+static void redeem_what_has_no_guard(void *arg)
+{
+    struct pirn__stack_pool *pool;
+    struct pirn__stack stacks[8]; /* of which a few have one */
+
+    (void)arg;
+    poor_begin();
+    pool = new_pool(STACK_SIZE);
+    for (int i = 0; i < 8; i++)
+        EXPECT_EQ(0, pirn__stack_promise(pool, NULL, &stacks[i]));
+    beside_refuses = true;
+    protects_left = 0;
+    for (int i = 0; i < 8; i++)
+        pirn__stack_redeem(pool, NULL, &stacks[i]);
+}
+
+/* Goal: a stack that can have no guard is not used without.
+ * Method: a child in which neither region nor protection is to be had. */
+TEST(stack_without_its_guard_aborts)
+{
+    struct pirn__stack_pool *pool = new_pool(STACK_SIZE);
+    bool skip = !has_regions(pool);
+
+    free_pool(pool);
+    if (skip)
+        SKIP("no guard regions here");
+    EXPECT_DEATH(redeem_what_has_no_guard, NULL, "memory is locked before");
 }

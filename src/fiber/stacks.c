@@ -19,6 +19,7 @@ enum {
 
 /* What is in a table stays until the runtime goes. */
 struct pirn__stacks {
+    struct pirn__stacks_head head; /* first */
     PIRN_ATOMIC(struct pirn__stack_pool *) pools[STACKS_CLASSES];
 };
 
@@ -93,6 +94,10 @@ static int make_pool(struct pirn_runtime *rt, unsigned class_index)
     if (taken) {
         /* release [stacks.pool]: publishes it. */
         pirn__store(&table_of(rt)->pools[class_index], pool, release);
+    }
+    if (taken && class_index == class_of(rt->stack_size_bytes)) {
+        /* release [stacks.pool]: as above. */
+        pirn__store(&table_of(rt)->head.usual, pool, release);
     }
     pirn__unlock(&rt->stacks_lock);
     if (!taken)

@@ -36,7 +36,11 @@ static int arm_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
     struct pirn__task *task = pirn__fiber_task(fiber);
 
     fiber->has_clock = true;
-    return pirn__timer_rearm(&fiber->timer, pirn__cx_timers(fiber->cx),
+    if (!fiber->has_timer) {
+        fiber->has_timer = true;
+        fiber->top->timer = (pirn_timer){.when_ns_ = 0};
+    }
+    return pirn__timer_rearm(&fiber->top->timer, pirn__cx_timers(fiber->cx),
                              pirn__task_waker_borrowed(task), deadline);
 }
 
@@ -44,18 +48,17 @@ static int arm_clock(struct pirn__fiber *fiber, pirn_deadline deadline)
 __attribute__((noinline)) static int change_clock(struct pirn__fiber *fiber,
                                                   pirn_deadline deadline)
 {
+    pirn_timer *timer = &fiber->top->timer;
     bool armed;
 
-    if (deadline.ns == UINT64_MAX && !fiber->has_clock)
-        return 0;
-    armed = pirn__timer_state(&fiber->timer) == PIRN__TIMER_ARMED;
+    armed = fiber->has_clock && pirn__timer_state(timer) == PIRN__TIMER_ARMED;
     if (deadline.ns == UINT64_MAX) {
         if (armed)
-            pirn__timer_stop(&fiber->timer);
+            pirn__timer_stop(timer);
         fiber->has_clock = false;
         return 0;
     }
-    if (armed && fiber->timer.when_ns_ <= deadline.ns)
+    if (armed && timer->when_ns_ <= deadline.ns)
         return 0;
     return arm_clock(fiber, deadline);
 }
@@ -74,7 +77,7 @@ __attribute__((noinline)) static int read_clock(struct pirn__fiber *fiber,
     /* Only want of budget has led here, and by now the one try was made. */
     if (deadline.ns == 0)
         return -ETIMEDOUT;
-    switch (pirn__timer_state(&fiber->timer)) {
+    switch (pirn__timer_state(&fiber->top->timer)) {
     case PIRN__TIMER_FIRED:
         if (pirn_now_ns() >= deadline.ns)
             return -ETIMEDOUT;

@@ -21,6 +21,7 @@ const struct pirn__sys pirn__sys_linux = {
     .unmap = pirn__linux_unmap,
     .protect_none = pirn__linux_protect_none,
     .guard_install = pirn__linux_guard_install,
+    .guard_beside = pirn__linux_guard_install,
     .discard = pirn__linux_discard,
     .resident = pirn__linux_resident,
     .mapping_limit = pirn__linux_mapping_limit,

@@ -184,7 +184,6 @@ void pirn__context_make(struct pirn__context *context, void *stack_base,
         .sp = pirn__switch_make(aligned_top(stack_base, stack_size),
                                 start_watched, context),
         .stack_base = stack_base,
-        .stack_size = stack_size,
         .fp_own = fp_controls ? pirn__switch_fp_read() : 0,
         .fp_controls = fp_controls,
         .asan_bottom = stack_base,
@@ -208,13 +207,10 @@ void pirn__context_make(struct pirn__context *context, void *stack_base,
                         size_t stack_size, pirn__context_fn *fn, void *arg,
                         bool fp_controls)
 {
-    *context = (struct pirn__context){
-        .sp = pirn__switch_make(aligned_top(stack_base, stack_size), fn, arg),
-        .stack_base = stack_base,
-        .stack_size = stack_size,
-        .fp_own = fp_controls ? pirn__switch_fp_read() : 0,
-        .fp_controls = fp_controls,
-    };
+    context->sp = pirn__switch_make(aligned_top(stack_base, stack_size), fn, arg);
+    context->fp_controls = fp_controls;
+    if (fp_controls)
+        context->fp_own = pirn__switch_fp_read();
 }
 
 void pirn__context_dispose(struct pirn__context *context)

@@ -54,11 +54,10 @@ struct pirn__context {
     void *sp;         /* where the registers are saved while suspended; the
                          assembly knows that it comes first */
     bool fp_controls;
-    void *stack_base; /* lowest usable byte; NULL for a thread's own stack */
-    size_t stack_size;
     uint64_t fp_own;    /* its control words while it is suspended */
     uint64_t fp_thread; /* the thread's, while it runs */
 #if PIRN__WATCH_SWITCH
+    void *stack_base; /* lowest usable byte; NULL for a thread's own stack */
     void *fake_stack;        /* ASan's, while suspended */
     const void *asan_bottom; /* bounds of the stack as ASan knows them */
     size_t asan_size;
@@ -76,7 +75,6 @@ static inline void pirn__context_of_thread(struct pirn__context *context)
     *context = (struct pirn__context){0};
 #else
     /* Once a poll: only what is read before it is written. */
-    context->stack_base = NULL;
     context->fp_controls = false;
 #endif
 }

@@ -49,6 +49,9 @@ struct pirn__sys {
     int (*unmap)(void *base, size_t size);
     int (*protect_none)(void *base, size_t size);
     int (*guard_install)(void *base, size_t size); /* a guard region */
+    /* The same beside another one, whose page table it shares: takes no memory,
+     * so it is refused only where memory has been locked since. */
+    int (*guard_beside)(void *base, size_t size);
     int (*discard)(void *base, size_t size); /* give pages back, keep mapping */
     /* One byte per page: bit 0 is set for a page that is in memory. */
     int (*resident)(void *base, size_t size, unsigned char *pages);

@@ -152,6 +152,17 @@ static int memory_guard_install(void *base, size_t size)
     return memory.regions ? model_guard(base, size) : -EINVAL;
 }
 
+/* It takes no memory only where a table is there, because of another guard. */
+static int memory_guard_beside(void *base, size_t size)
+{
+    size_t span = pirn__guard_span(MODEL_PAGE);
+    char *table = (char *)base - (uintptr_t)base % span;
+
+    EXPLORE_CHECK(memory.regions);
+    EXPLORE_CHECK(model_pieces_in(memory.guards, table, span) > 0);
+    return model_guard(base, size);
+}
+
 static int memory_protect_none(void *base, size_t size)
 {
     int rc = model_guard(base, size);
@@ -191,6 +202,7 @@ static inline void model_memory_begin(int guard_limit)
     memory_table.map = memory_map;
     memory_table.unmap = memory_unmap;
     memory_table.guard_install = memory_guard_install;
+    memory_table.guard_beside = memory_guard_beside;
     memory_table.protect_none = memory_protect_none;
     memory_table.discard = memory_discard;
     memory_table.mapping_limit = memory_mapping_limit;
