@@ -165,8 +165,10 @@ static int make_runner(struct pirn_runtime *rt, uint32_t workers)
 {
     if (workers > 0)
         return make_pool(rt, workers);
-    if (!rt->home.stamps)
+    if (!rt->home.stamps) {
+        pirn__spawn_usually(rt, &rt->turn);
         return 0;
+    }
     rt->histograms = pirn__histograms_new(&rt->alloc);
     return rt->histograms != NULL ? 0 : -ENOMEM;
 }

@@ -20,6 +20,7 @@
 #include "sys/switch.h"
 #include "sys/tls.h"
 
+struct pirn__group;
 struct pirn__home;
 struct pirn__ledger;
 struct pirn__task;
@@ -49,6 +50,8 @@ struct pirn__turn {
     const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
+    struct pirn__group *starts_in; /* constant: where its tasks may start others
+                                      the usual way, their group; or NULL */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
