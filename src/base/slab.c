@@ -192,16 +192,17 @@ static void free_chunks(pirn_link *dead)
             PIRN_CONTAINER_OF(link, struct pirn__slab_chunk, link));
 }
 
-/* Give back a chain of cells whose ids have been renewed.  The set may be gone
- * afterwards. */
-static void give_cells(struct pirn__slabs *set, pirn_slink *first)
+/* Give back up to `limit` cells of a chain, whose ids have been renewed, and return
+ * the rest.  The set may be gone afterwards. */
+static pirn_slink *give_cells(struct pirn__slabs *set, pirn_slink *first,
+                              uint32_t limit)
 {
     pirn_link dead;
     bool has_dead;
 
     pirn__list_init(&dead);
     pirn__lock(&set->lock);
-    while (first != NULL) {
+    for (; first != NULL && limit > 0; limit--) {
         pirn_slink *next = first->next_;
 
         give_cell_locked(set, pirn__cell_of_link(first), &dead);
@@ -212,9 +213,10 @@ static void give_cells(struct pirn__slabs *set, pirn_slink *first)
         set->busy++;
     pirn__unlock(&set->lock);
     if (!has_dead)
-        return;
+        return first;
     free_chunks(&dead);
     come_back(set);
+    return first;
 }
 
 /* Cut a bin of more than PIRN__SLAB_REFILL cells behind as many of the most
@@ -248,7 +250,6 @@ static void bin_overflow(struct pirn__slabs *set,
                          struct pirn__slab_bin *bin, size_t stride)
 {
     uint32_t most = most_of(cache, stride);
-    pirn_slink *first = bin->head;
 
     if (bin->limit < most) {
         bin->limit = bin->limit == 0 ? PIRN__SLAB_CACHE_LIMIT : 2 * bin->limit;
@@ -258,9 +259,8 @@ static void bin_overflow(struct pirn__slabs *set,
             cache->has_grown = true;
         return;
     }
-    bin->head = bin_cut(bin);
     bin->count -= PIRN__SLAB_REFILL;
-    give_cells(set, first);
+    bin->head = give_cells(set, bin->head, PIRN__SLAB_REFILL);
 }
 
 /* Turn a cell's id into that of its next user: from here on the old one is
@@ -338,7 +338,7 @@ void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell)
     if (cache == NULL || cache->set != set || class_index == CLASS_BIG ||
         pirn__cell_generation(cell) == 0) {
         cell->link.next_ = NULL;
-        give_cells(set, &cell->link);
+        (void)give_cells(set, &cell->link, 1);
         return;
     }
     bin = &cache->bins[class_index];
@@ -361,7 +361,7 @@ void pirn__slabs_trim(struct pirn__slabs *set, struct pirn__slab_cache *cache)
         if (bin->count <= PIRN__SLAB_CACHE_LIMIT)
             continue;
         bin->count = PIRN__SLAB_REFILL;
-        give_cells(set, bin_cut(bin));
+        (void)give_cells(set, bin_cut(bin), UINT32_MAX);
     }
 }
 
@@ -388,7 +388,7 @@ void pirn__slab_cache_add(struct pirn__slabs *set,
 
 void pirn__slabs_give_back(struct pirn__slabs *set, struct pirn__queue *cells)
 {
-    give_cells(set, cells->head);
+    (void)give_cells(set, cells->head, UINT32_MAX);
 }
 
 void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)
@@ -403,7 +403,7 @@ void pirn__slabs_flush(struct pirn__slabs *set, struct pirn__slab_cache *cache)
 
         cache->bins[i] = (struct pirn__slab_bin){0};
         if (first != NULL)
-            give_cells(set, first);
+            (void)give_cells(set, first, UINT32_MAX);
     }
 }
 

@@ -226,8 +226,10 @@ static void look_for_events(struct pirn_runtime *rt, pirn_deadline wait)
     pirn_deadline until = PIRN_EXPIRED;
     bool sleeps = wait.ns != 0 && !pirn__driver_has_ready(rt);
 
-    if (sleeps)
+    if (sleeps) {
         pirn__hooks_tell(&rt->hooks, rt->hooks.on_park, 0);
+        pirn__slabs_trim(&rt->slabs, &rt->cache);
+    }
     if (sleeps && announce_sleep(rt) && !pirn__driver_has_ready(rt)) {
         until = pirn__driver_next(rt);
         until = until.ns < wait.ns ? until : wait;
@@ -269,6 +271,7 @@ void pirn__driver_enter(struct pirn_runtime *rt, struct pirn__home **outer)
 
 void pirn__driver_leave(struct pirn_runtime *rt, struct pirn__home *outer)
 {
+    pirn__slabs_trim(&rt->slabs, &rt->cache);
     /* Between turns a wake must reach the descriptor that the host watches.
      * Whoever drives next looks at everything anew. */
     (void)announce_sleep(rt);

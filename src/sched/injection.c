@@ -77,6 +77,7 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit)
 {
     struct pirn__queue all = {0};
+    struct pirn__queue part;
     uint64_t length;
     uint64_t taken = 0;
 
@@ -88,11 +89,15 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
         pirn__queue_splice(out, &all);
         return length;
     }
+    part.head = all.head;
     for (; taken < limit; taken++) {
         if (injection->on_take != NULL)
             injection->on_take(all.head);
-        pirn__queue_push(out, pirn__queue_pop(&all));
+        part.tail = all.head;
+        all.head = all.head->next_;
     }
+    part.tail->next_ = NULL;
+    pirn__queue_splice(out, &part);
     put_back(injection, &all, length - taken);
     return taken;
 }

@@ -198,13 +198,18 @@ MODEL(pool_task_that_waits_for_what_it_started, .preemptions = 1, .stale = -1,
     end();
 }
 
-/* The same where the worker has a cell at hand, so that all is done in place. */
-static enum pirn_poll usual_parent_poll(pirn_future *self, pirn_cx *cx)
+/* Have a cell at hand, so that a spawn is done in place. */
+static void bring_cell(size_t future_size)
 {
     struct pirn__slab_cache *cache = &pirn__local()->worker->cache;
-    size_t size = pirn__task_cell_size(sizeof(pirn_future));
+    size_t size = pirn__task_cell_size(future_size);
 
     pirn__slabs_give(cache, pirn__slabs_take(&rt->slabs, cache, size));
+}
+
+static enum pirn_poll usual_parent_poll(pirn_future *self, pirn_cx *cx)
+{
+    bring_cell(sizeof(pirn_future));
     return parent_poll(self, cx);
 }
 
@@ -218,6 +223,35 @@ MODEL(pool_task_that_waits_for_what_it_usually_starts, .preemptions = 1,
     begin(2);
     join(spawn_plain(&usual_parent_ops));
     expect_before_the_monitor();
+    end();
+}
+
+/* A task that starts one that waits for ever, unless it is told to stop. */
+static enum pirn_poll late_parent_poll(pirn_future *self, pirn_cx *cx)
+{
+    static const pirn_future_ops ops = {.poll = waiting_poll,
+                                        .drop = waiting_drop};
+    struct waiting child = {{&ops}, &condition};
+    int rc;
+
+    (void)self;
+    (void)cx;
+    bring_cell(sizeof child);
+    rc = pirn_spawn(&child.future, sizeof child, NULL, NULL);
+    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
+    return PIRN_READY;
+}
+
+static const pirn_future_ops late_parent_ops = {.poll = late_parent_poll,
+                                                .drop = nothing_drop};
+
+/* Goal: a usual spawn that meets the end is refused, or its task is told of it:
+ * by the visit, or by its spawner. */
+MODEL(pool_usual_spawn_against_shutdown, .preemptions = 2, .stale = 1,
+      .spurious = -1, .frozen = true)
+{
+    begin(1);
+    pirn_task_unref(spawn_plain(&late_parent_ops));
     end();
 }
 

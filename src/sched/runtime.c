@@ -139,6 +139,7 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->turn.home = &rt->home;
     rt->turn.timers = &rt->timers;
     rt->turn.ledger = &rt->ledger;
+    rt->cache.may_grow = true;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
     pirn__init(&rt->sleeping, PIRN__DRIVER_ASLEEP);
@@ -165,8 +166,10 @@ static int make_runner(struct pirn_runtime *rt, uint32_t workers)
 {
     if (workers > 0)
         return make_pool(rt, workers);
-    if (!rt->home.stamps)
+    if (!rt->home.stamps) {
+        pirn__spawn_usually(rt, &rt->turn);
         return 0;
+    }
     rt->histograms = pirn__histograms_new(&rt->alloc);
     return rt->histograms != NULL ? 0 : -ENOMEM;
 }

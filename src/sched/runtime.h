@@ -166,6 +166,9 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_future *future, size_t size,
                 const pirn_spawn_options *options, const char *site,
                 pirn_task **out);
+/* Let what is spawned in these turns, which queue without stamps, take the usual
+ * way, if nobody wants to be told. */
+void pirn__spawn_usually(struct pirn_runtime *rt, struct pirn__turn *turn);
 /* The checks that come before any allocation. */
 int pirn__spawn_check(struct pirn__home *home);
 

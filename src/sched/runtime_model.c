@@ -414,6 +414,58 @@ MODEL(runtime_spawn_against_shutdown, .preemptions = 4, .stale = 2,
     pirn_runtime_unref(rt);
 }
 
+/* A task that starts one that waits for ever, unless it is told to stop. */
+static enum pirn_poll late_parent_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct waiting child = waiting_for(&conditions[0]);
+    size_t size = pirn__task_cell_size(sizeof child);
+    int rc;
+
+    (void)self;
+    (void)cx;
+    /* So that there is a cell at hand, and it is done in place. */
+    pirn__slabs_give(&rt->cache, pirn__slabs_take(&rt->slabs, &rt->cache, size));
+    rc = pirn_spawn(&child.future, sizeof child, NULL, NULL);
+    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
+    return PIRN_READY;
+}
+
+static void late_parent_drop(pirn_future *self)
+{
+    (void)self;
+}
+
+static void turn_once(void *arg)
+{
+    int polls = pirn_runtime_turn(rt, PIRN_EXPIRED);
+
+    (void)arg;
+    (void)polls;
+    pirn_runtime_unref(rt);
+}
+
+/* Goal: the same for a usual spawn, whose task is told by the visit or by its
+ * spawner. */
+MODEL(runtime_usual_spawn_against_shutdown, .preemptions = 3, .stale = 1,
+      .spurious = -1, .timeouts = -1)
+{
+    static const pirn_future_ops ops = {.poll = late_parent_poll,
+                                        .drop = late_parent_drop};
+    pirn_spawn_options options = {0};
+    pirn_future parent = {&ops};
+    pirn_report report;
+
+    begin();
+    options.runtime = rt;
+    EXPLORE_CHECK(pirn_spawn(&parent, sizeof parent, &options, NULL) == 0);
+    (void)pirn_runtime_ref(rt);
+    explore_thread(turn_once, NULL);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    explore_join();
+    EXPLORE_CHECK(report.spawned == report.completed + report.cancelled);
+    pirn_runtime_unref(rt);
+}
+
 /* Goal: the last reference goes while a task's waker is used elsewhere: the
  * task is ended once, the waker does nothing on what is dead, and the last of
  * all frees the memory. */

@@ -43,37 +43,106 @@ static int pin_here(struct pirn__pool *pool, struct pirn__task_plan *plan)
 }
 
 /* The usual spawn: a running task starts another one, without options or handle,
- * for the ring of its own worker.  It does what spawn_any() does, in place. */
+ * for the queue of its own thread.  It does what spawn_any() does, in place. */
 
-/* That worker, or NULL. */
-static inline struct pirn__worker *usual_spawner(const struct pirn__home *home,
-                                                 const struct pirn__local *local)
+void pirn__spawn_usually(struct pirn_runtime *rt, struct pirn__turn *turn)
 {
-    struct pirn__worker *worker;
-
-    if (local == NULL || local->driving != home || local->worker == NULL)
-        return NULL;
-    worker = local->worker;
-    if (!worker->by_ring || worker->turn.task == NULL ||
-        worker->turn.task->group == NULL ||
-        worker->pool->rt->hooks.on_task_spawn != NULL)
-        return NULL;
-    return worker;
+    if (rt->hooks.on_task_spawn == NULL)
+        turn->starts_in = &rt->group;
 }
 
-static inline void start_usual(struct pirn__worker *worker,
-                               struct pirn__task *task)
+/* The poll that this thread is in, if what its task starts may be started so and
+ * the task has not ended yet; else NULL. */
+static inline struct pirn__turn *usual_turn(void)
 {
-    struct pirn__pool *pool = worker->pool;
-    struct pirn__group *group = &pool->rt->group;
+    const struct pirn__local *local = pirn__tls_get();
+    struct pirn__turn *turn = local == NULL ? NULL : local->turn;
 
+    if (turn == NULL || turn->starts_in == NULL || turn->own_waker == NULL)
+        return NULL;
+    return turn;
+}
+
+/* The gate has closed since we looked. */
+PIRN__COLD static void start_late(struct pirn__group *group,
+                                  struct pirn__task *task,
+                                  enum pirn__group_gate gate)
+{
+    pirn__group_tell_late(task, gate);
+    group->home->ops->submit(group->home, task, PIRN__ORIGIN_SPAWN);
+}
+
+/* The ring is full. */
+PIRN__COLD static void start_elsewhere(struct pirn__worker *worker,
+                                       struct pirn__task *task)
+{
+    (void)worker->pool->tasks->push(worker->pool, worker, task,
+                                    PIRN__ORIGIN_SPAWN);
+    pirn__pool_wake_one(worker->pool);
+}
+
+/* No call comes back to what is inline here, so that nothing has to be kept in
+ * registers that a call leaves alone.  False, and nothing done: another way. */
+
+static PIRN__HOT_INLINE bool
+spawn_in_ring(struct pirn__pool *pool, struct pirn__worker *worker,
+              struct pirn__group *group, const struct pirn__task_ops *ops,
+              const pirn_future *future, size_t size, const char *site)
+{
+    enum pirn__group_gate gate;
+    struct pirn__task *task =
+        pirn__task_from_cache(&worker->cache, ops, future, size, site);
+
+    if (task == NULL)
+        return false;
     task->group = group;
     pirn__state_open(pirn__task_state(task), 0, false);
-    pirn__group_count_in(group, &worker->ledger, task);
-    if (!pirn__ring_push(&worker->ring, &task->cell.link))
-        (void)pool->tasks->push(pool, worker, task, PIRN__ORIGIN_SPAWN);
-    if (pirn__idle_sleepers(&pool->idle) > 0)
+    gate = pirn__group_count_in(group, &worker->ledger);
+    if (gate != PIRN__GROUP_OPEN)
+        start_late(group, task, gate);
+    else if (!pirn__ring_push(&worker->ring, &task->cell.link))
+        start_elsewhere(worker, task);
+    else if (pirn__idle_sleepers(&pool->idle) > 0)
         pirn__pool_wake_one(pool);
+    return true;
+}
+
+static __attribute__((noinline)) bool
+spawn_in_queue(struct pirn_runtime *rt, const struct pirn__task_ops *ops,
+               const pirn_future *future, size_t size, const char *site)
+{
+    enum pirn__group_gate gate;
+    struct pirn__task *task =
+        pirn__task_from_cache(&rt->cache, ops, future, size, site);
+
+    if (task == NULL)
+        return false;
+    task->group = &rt->group;
+    pirn__state_open(pirn__task_state(task), 0, false);
+    gate = pirn__group_count_in(&rt->group, &rt->ledger);
+    if (gate != PIRN__GROUP_OPEN)
+        start_late(&rt->group, task, gate);
+    else
+        pirn__queue_push(&rt->ready, &task->cell.link);
+    return true;
+}
+
+static PIRN__HOT_INLINE bool
+spawn_usual(struct pirn__turn *turn, const struct pirn__task_ops *ops,
+            const pirn_future *future, size_t size, const char *site)
+{
+    struct pirn__group *group = turn->starts_in;
+    struct pirn_runtime *rt =
+        PIRN_CONTAINER_OF(group, struct pirn_runtime, group);
+
+    if (pirn__home_is_forked(&rt->home) ||
+        pirn__group_gate(group) != PIRN__GROUP_OPEN)
+        return false;
+    if (rt->pool == NULL)
+        return spawn_in_queue(rt, ops, future, size, site);
+    return spawn_in_ring(rt->pool,
+                         PIRN_CONTAINER_OF(turn, struct pirn__worker, turn),
+                         group, ops, future, size, site);
 }
 
 /* Any spawn. */
@@ -130,60 +199,61 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
     return 0;
 }
 
-/* The usual spawn, or false where it is none. */
-static PIRN__HOT_INLINE bool
-spawn_usual(const struct pirn__local *local, struct pirn__home *home,
-            const struct pirn__task_ops *ops, const pirn_future *future,
-            size_t size, const char *site)
-{
-    struct pirn__worker *worker = usual_spawner(home, local);
-    struct pirn__task *task;
-
-    if (worker == NULL ||
-        pirn__group_gate(&worker->pool->rt->group) != PIRN__GROUP_OPEN)
-        return false;
-    task = pirn__task_from_cache(&worker->cache, ops, future, size, site);
-    if (task == NULL)
-        return false;
-    start_usual(worker, task);
-    return true;
-}
-
 int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_future *future, size_t size,
                 const pirn_spawn_options *options, const char *site,
                 pirn_task **out)
 {
-    if (options == NULL && out == NULL &&
-        spawn_usual(pirn__local(), home, ops, future, size, site))
+    struct pirn__turn *turn = usual_turn();
+
+    if (options == NULL && out == NULL && turn != NULL && turn->home == home &&
+        spawn_usual(turn, ops, future, size, site))
         return 0;
     return spawn_any(home, ops, future, size, options, site, out);
 }
 
-int pirn_spawn_at(pirn_future *future, size_t size,
-                  const pirn_spawn_options *options, pirn_task **out,
-                  const char *site)
+static bool is_future(const pirn_future *future)
 {
-    const struct pirn__local *local = pirn__local();
+    return future != NULL && future->ops != NULL && future->ops->poll != NULL &&
+           future->ops->drop != NULL;
+}
+
+/* With all that may be asked for or be wrong. */
+static __attribute__((noinline)) int
+spawn_stackless(pirn_future *future, size_t size,
+                const pirn_spawn_options *options, pirn_task **out,
+                const char *site)
+{
     struct pirn__home *home;
     int rc;
 
     if (out != NULL)
         *out = NULL;
-    if (future == NULL || future->ops == NULL || future->ops->poll == NULL ||
-        future->ops->drop == NULL || site == NULL)
+    if (!is_future(future) || site == NULL)
         return -EINVAL;
     if (size < sizeof *future || size > SPAWN_SIZE_MAX)
         return -EINVAL;
-    home = options != NULL && options->runtime != NULL
-               ? pirn__home_of(options->runtime)
-               : pirn__local_home_of(local);
+    home = pirn__home_for(options);
     rc = pirn__spawn_check(home);
     if (rc < 0)
         return rc;
-    if (options == NULL && out == NULL &&
-        spawn_usual(local, home, &pirn__stackless_ops, future, size, site))
+    return pirn__spawn(home, &pirn__stackless_ops, future, size, options, site,
+                       out);
+}
+
+/* The usual spawn of what is small enough to be moved without a call. */
+int pirn_spawn_at(pirn_future *future, size_t size,
+                  const pirn_spawn_options *options, pirn_task **out,
+                  const char *site)
+{
+    struct pirn__turn *turn;
+
+    if (options != NULL || out != NULL || !pirn__task_moves_words(size) ||
+        !is_future(future) || site == NULL)
+        return spawn_stackless(future, size, options, out, site);
+    turn = usual_turn();
+    if (turn != NULL &&
+        spawn_usual(turn, &pirn__stackless_ops, future, size, site))
         return 0;
-    return spawn_any(home, &pirn__stackless_ops, future, size, options, site,
-                     out);
+    return spawn_stackless(future, size, NULL, NULL, site);
 }

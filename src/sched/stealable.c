@@ -278,12 +278,15 @@ static pirn_slink *open_injection(struct pirn__worker *worker)
     return link;
 }
 
+/* Of our own only what has been fetched meanwhile: each that is taken has another
+ * one fetched, and what runs before the next take is the time for it. */
 static pirn_slink *open_spill(struct pirn__worker *worker,
                               struct pirn__worker *owner)
 {
+    uint64_t limit = owner == worker ? STEALABLE_AHEAD : STEALABLE_BATCH;
     bool moved = false;
     pirn_slink *link =
-        open_queue(worker, &owner->spill, STEALABLE_BATCH, &moved);
+        open_queue(worker, &owner->spill, limit, &moved);
 
     if (moved || (link != NULL && pirn__injection_len(&owner->spill) > 0))
         pirn__pool_wake_one(worker->pool);
@@ -400,6 +403,8 @@ static int stealable_prepare(struct pirn__worker *worker)
 {
     worker->spill.on_take = prefetch_ahead;
     worker->by_ring = !worker->pool->rt->home.stamps;
+    if (worker->by_ring)
+        pirn__spawn_usually(worker->pool->rt, &worker->turn);
     return 0;
 }
 

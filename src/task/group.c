@@ -64,10 +64,14 @@ static int admit_alone(struct pirn__group *group, struct pirn__ledger *ledger,
                        struct pirn__task *task,
                        const struct pirn__task_plan *plan)
 {
-    if (pirn__group_gate(group) != PIRN__GROUP_OPEN)
+    enum pirn__group_gate gate = pirn__group_gate(group);
+
+    if (gate != PIRN__GROUP_OPEN)
         return PIRN_ESHUTDOWN;
     pirn__task_open(task, plan);
-    pirn__group_count_in(group, ledger, task);
+    gate = pirn__group_count_in(group, ledger);
+    if (gate != PIRN__GROUP_OPEN)
+        pirn__group_tell_late(task, gate);
     return 0;
 }
 

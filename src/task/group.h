@@ -77,8 +77,8 @@ int pirn__group_admit(struct pirn__group *group, struct pirn__ledger *ledger,
                       struct pirn__task *task,
                       const struct pirn__task_plan *plan);
 
-/* Its parts, for who has a ledger: look at the gate; open the task; count it.  If
- * the gate has closed meanwhile the task is told so. */
+/* Its parts, for who has a ledger: look at the gate; open the task; count it and
+ * look again.  If the gate has closed meanwhile, tell the task so. */
 static inline enum pirn__group_gate
 pirn__group_gate(const struct pirn__group *group)
 {
@@ -87,9 +87,9 @@ pirn__group_gate(const struct pirn__group *group)
     return (enum pirn__group_gate)pirn__load(&group->gate, seq_cst);
 }
 
-static inline void pirn__group_count_in(const struct pirn__group *group,
-                                        struct pirn__ledger *ledger,
-                                        struct pirn__task *task);
+static inline enum pirn__group_gate
+pirn__group_count_in(const struct pirn__group *group,
+                     struct pirn__ledger *ledger);
 
 PIRN__COLD void pirn__group_tell_late(struct pirn__task *task,
                                       enum pirn__group_gate gate);
@@ -103,18 +103,14 @@ static inline uint64_t pirn__tally_next(const pirn__tally *tally)
     return pirn__load(tally, relaxed) + 1;
 }
 
-static inline void pirn__group_count_in(const struct pirn__group *group,
-                                        struct pirn__ledger *ledger,
-                                        struct pirn__task *task)
+static inline enum pirn__group_gate
+pirn__group_count_in(const struct pirn__group *group,
+                     struct pirn__ledger *ledger)
 {
-    enum pirn__group_gate gate;
-
     /* seq_cst [group.spawned]: publishes the task, and comes before the second
      * look at the gate. */
     pirn__store(&ledger->spawned, pirn__tally_next(&ledger->spawned), seq_cst);
-    gate = pirn__group_gate(group);
-    if (gate != PIRN__GROUP_OPEN)
-        pirn__group_tell_late(task, gate);
+    return pirn__group_gate(group);
 }
 
 static inline pirn__tally *pirn__ledger_tally_of(struct pirn__ledger *ledger,

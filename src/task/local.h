@@ -20,6 +20,7 @@
 #include "sys/switch.h"
 #include "sys/tls.h"
 
+struct pirn__group;
 struct pirn__home;
 struct pirn__ledger;
 struct pirn__task;
@@ -46,9 +47,13 @@ struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
     struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL for block_on and plain threads */
-    const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
+    const pirn_waker *own_waker;  /* the poll's, of that task; NULL outside a
+                                     poll and from when the task has ended */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
+    struct pirn__group *starts_in; /* constant: where its tasks may start others
+                                      the usual way, while `own_waker` is there,
+                                      their group; or NULL */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this

@@ -116,18 +116,25 @@ struct pirn__task_plan {
 
 /* Word by word: its owner has just written it so, and a processor waits long for
  * a wide read of what two narrow writes have left in its store queue. */
+static inline bool pirn__task_moves_words(size_t size)
+{
+    return size % sizeof(uint64_t) == 0 && size - 1 < PIRN__SMALL_FUTURE;
+}
+
 static inline void pirn__task_move_in(struct pirn__task *task,
                                       const pirn_future *future, size_t size)
 {
     char *target = (char *)pirn__task_future(task);
     const char *source = (const char *)future;
 
-    if (size % sizeof(uint64_t) != 0 || size > PIRN__SMALL_FUTURE) {
+    if (!pirn__task_moves_words(size)) {
         memcpy(target, source, size);
         return;
     }
-    for (size_t i = 0; i < size; i += sizeof(uint64_t))
-        memcpy(target + i, source + i, sizeof(uint64_t));
+    do {
+        size -= sizeof(uint64_t);
+        memcpy(target + size, source + size, sizeof(uint64_t));
+    } while (size > 0);
 }
 
 /* The cell of a task without extras: without a handle or stamps. */
