@@ -58,6 +58,7 @@
 #include <pirn/base.h>
 
 #include "base/atomic.h"
+#include "base/hint.h"
 
 #define PIRN__STATE_BIT(n) ((uint64_t)1 << (n))
 
@@ -84,6 +85,11 @@
 #define PIRN__JOIN_CLAIM PIRN__STATE_BIT(39)
 #define PIRN__REF PIRN__STATE_BIT(40)
 #define PIRN__REFS_MASK (~(PIRN__STATE_BIT(40) - 1))
+
+/* What decides on the next turn of a task. */
+#define PIRN__TURN_MASK \
+    (PIRN__RUNNING | PIRN__QUEUED | PIRN__NOTIFIED | PIRN__COMPLETE | \
+     PIRN__CANCELLED | PIRN__ABORTED | PIRN__SUSPENDED)
 
 /* References that the holder of RUNNING may hand out; see above. */
 #define PIRN__LOAN UINT32_C(64)
