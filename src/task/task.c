@@ -197,14 +197,14 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 static PIRN__HOT_INLINE bool end_unseen(struct pirn__task *task,
                                         struct pirn__slab_cache *cache)
 {
-    struct pirn__slabs *slabs = task->group->slabs;
     struct pirn__extras *extras = pirn__task_extras(task);
 
     if (!pirn__state_finish(pirn__task_state(task)))
         return false;
     if (extras != NULL)
         free_extras(task, extras);
-    if (!pirn__slab_give_cached(slabs, cache, &task->cell, task->size))
+    if (cache == NULL ||
+        !pirn__slab_give_cached(cache, &task->cell, task->size))
         pirn__slabs_give(cache, &task->cell);
     return true;
 }
