@@ -154,6 +154,11 @@ uint64_t pirn__state_complete(pirn__state *state, bool output);
  * and nothing done, if anybody else has a reference. */
 static inline bool pirn__state_finish(pirn__state *state);
 
+/* The same in two steps: whether it may be done to a word, of a task without
+ * extras; and do it, false if the word is another one meanwhile. */
+static inline bool pirn__state_may_finish(uint64_t word);
+static inline bool pirn__state_finish_from(pirn__state *state, uint64_t word);
+
 /* The cell goes back to its slab: the word becomes 0. */
 void pirn__state_close(pirn__state *state);
 

@@ -143,12 +143,16 @@ static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again,
     return pirn__state_end_any(state, again, loan);
 }
 
-/* Whether finish() would succeed, of a task without extras. */
 static inline bool pirn__state_may_finish(uint64_t word)
 {
     return (word & (PIRN__RUNNING | PIRN__REFS_MASK | PIRN__JOIN_INTEREST |
                     PIRN__EXTRAS)) ==
            (PIRN__RUNNING | (PIRN__LOAN + 1) * PIRN__REF);
+}
+
+static inline bool pirn__state_finish_from(pirn__state *state, uint64_t word)
+{
+    return pirn__state_step(state, &word, 0);
 }
 
 static inline bool pirn__state_finish(pirn__state *state)
