@@ -135,7 +135,7 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
     return task;
 }
 
-__attribute__((always_inline)) static inline enum pirn__wake
+__attribute__((always_inline)) static inline bool
 poll_task(struct pirn_runtime *rt, struct pirn__task *task,
           struct pirn__loop_cx *loop)
 {
@@ -154,9 +154,9 @@ run_task(struct pirn_runtime *rt, struct pirn__task *task, bool from_lifo,
     if (!from_lifo)
         rt->turn.budget = PIRN__COOP_BUDGET;
     count_up(&rt->polls);
-    if (poll_task(rt, task, loop) == PIRN__WAKE_NONE)
+    if (!poll_task(rt, task, loop))
         return;
-    task = rt->turn.task;
+    task = pirn__loop_task(loop);
     pirn__histograms_stamp(&rt->home, task);
     if (rt->turn.deferred) {
         count_up(&rt->deferrals);
@@ -188,7 +188,6 @@ static size_t run_ready(struct pirn_runtime *rt)
         run_task(rt, task, from_lifo, &loop);
         polls++;
     }
-    rt->turn.task = NULL;
     pirn__no_suspend_end(local);
     local->turn = outer;
     return polls;

@@ -21,6 +21,14 @@ static inline void pirn__loop_cx_init(struct pirn__loop_cx *loop,
 {
     loop->waker = pirn__task_waker_borrowed(NULL);
     loop->cx = (pirn_cx){.waker = &loop->waker, .turn_ = turn};
+    turn->own_waker = &loop->waker;
+}
+
+/* The task that was polled last. */
+static inline struct pirn__task *
+pirn__loop_task(const struct pirn__loop_cx *loop)
+{
+    return loop->waker.data;
 }
 
 /* False if the worker has gone on without us, with its turn and its cache. */
@@ -70,44 +78,45 @@ static inline bool pirn__task_end_unseen(struct pirn__task *task,
     return true;
 }
 
-/* pirn__task_run() with the loop's own cx, for which `turn` is made.  After SUBMIT
- * the task is loop->cx.turn_->task, which a loop reads there: nothing is at hand
- * any more where a fiber was entered. */
-__attribute__((always_inline)) static inline enum pirn__wake
+/* pirn__task_run() with the loop's own cx, which was made for `turn`.  True if the
+ * task has to be submitted again: it is pirn__loop_task(), for what was at hand is
+ * spilled where a fiber is entered. */
+__attribute__((always_inline)) static inline bool
 pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
                     struct pirn__slab_cache *cache, struct pirn__loop_cx *loop)
 {
-    pirn_future *future = pirn__task_future(task);
     enum pirn__start start;
+    pirn_future *future;
     enum pirn_poll poll;
 
     loop->waker.data = task;
     turn->task = task;
-    turn->own_waker = &loop->waker;
     turn->failed = false;
     turn->deferred = PIRN__DEFER_NOT;
     turn->loan = PIRN__LOAN;
     start = pirn__state_start(pirn__task_state(task), turn->worker_index);
     if (start != PIRN__START_POLL &&
         !pirn__task_start_aside(task, turn, start, cache))
-        return PIRN__WAKE_NONE;
+        return false;
+    future = pirn__task_future(task);
     poll = future->ops->poll(future, &loop->cx);
     if (poll == PIRN__POLL_ENTERS) {
         poll = (enum pirn_poll)pirn__host_enter(turn->host, turn->context);
-        task = loop->cx.turn_->task;
+        task = pirn__loop_task(loop);
     }
     if (poll == PIRN_PENDING) {
         turn = loop->cx.turn_;
-        turn->own_waker = NULL;
+        turn->task = NULL;
         return pirn__state_end(pirn__task_state(task),
-                               turn->deferred != PIRN__DEFER_NOT, turn->loan);
+                               turn->deferred != PIRN__DEFER_NOT,
+                               turn->loan) == PIRN__WAKE_SUBMIT;
     }
     if (!pirn__loop_has_turn(loop, turn))
         pirn__task_end(task, loop->cx.turn_, NULL);
     else if (pirn__task_future(task)->ops->outcome != NULL ||
              !pirn__task_end_unseen(task, turn, cache))
         pirn__task_end(task, turn, cache);
-    return PIRN__WAKE_NONE;
+    return false;
 }
 
 #endif /* PIRN_TASK_RUN_HOT_H */
