@@ -628,6 +628,7 @@ void pirn__worker_run(struct pirn__worker *worker)
             task = find_task(worker);
         if (task != NULL && !run_task(worker, task, &loop))
             break;
+        PIRN__FORGET(worker);
     }
     if (local->worker == worker)
         end_run(worker);
