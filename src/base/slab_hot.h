@@ -57,15 +57,14 @@ static inline bool pirn__slab_give_cached(struct pirn__slab_cache *cache,
     size_t index = (size - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT;
     struct pirn__slab_bin *bin;
     uint64_t id;
-    bool is_over;
 
     if (index >= PIRN__SLAB_CLASSES)
         return false;
     bin = &cache->bins[index];
     /* relaxed: only the holder of a cell changes its id. */
     id = pirn__load(&cell->id, relaxed);
-    is_over = __builtin_add_overflow(id, (uint64_t)1 << 32, &id);
-    if (bin->count >= bin->limit || is_over || id >> 32 > PIRN__GENERATION_MAX)
+    if (__builtin_add_overflow(id, (uint64_t)1 << 32, &id) ||
+        id >> 32 > PIRN__GENERATION_MAX || bin->count >= bin->limit)
         return false;
     PIRN_DASSERT(cache->set == pirn__cell_slabs(cell));
     /* relaxed: a lookup that meets the next user's word takes its reference

@@ -93,20 +93,19 @@ static void add_since(struct pirn__histogram *histogram, uint64_t since,
 }
 
 bool pirn__histograms_run(struct pirn__histograms *histograms,
-                          struct pirn__task *task, struct pirn__turn *turn,
-                          struct pirn__slab_cache *cache,
-                          struct pirn__loop_cx *loop)
+                          struct pirn__task *task, struct pirn__loop *loop,
+                          bool *again)
 {
     uint64_t begun = pirn__sys->clock_ns();
-    bool again;
+    bool has_turn;
 
     add_since(&histograms->of[PIRN_HISTOGRAM_SCHEDULE_LATENCY],
               *pirn__task_stamp(task), begun);
-    again = pirn__task_run_here(task, turn, cache, loop);
-    if (pirn__loop_has_turn(loop, turn))
+    has_turn = pirn__task_run_here(task, loop, again);
+    if (has_turn)
         add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
                   pirn__sys->clock_ns());
-    return again;
+    return has_turn;
 }
 
 /* Readers. */

@@ -159,12 +159,17 @@ static inline void put_back(struct pirn__worker *worker,
 
 __attribute__((always_inline)) static inline bool
 poll_task(struct pirn__worker *worker, struct pirn__task *task,
-          struct pirn__loop_cx *loop)
+          struct pirn__loop *loop, bool *again)
 {
-    if (worker->histograms != NULL)
-        return pirn__histograms_run(worker->histograms, task, &worker->turn,
-                                    &worker->cache, loop);
-    return pirn__task_run_here(task, &worker->turn, &worker->cache, loop);
+    bool wants_again, has_turn;
+
+    if (worker->histograms == NULL)
+        return pirn__task_run_here(task, loop, again);
+    /* Not by `again` itself, which then could be in no register. */
+    has_turn = pirn__histograms_run(worker->histograms, task, loop,
+                                    &wants_again);
+    *again = wants_again;
+    return has_turn;
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -194,13 +199,12 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
  * must not be touched any more. */
 __attribute__((always_inline)) static inline bool
 run_task(struct pirn__worker *worker, struct pirn__task *task,
-         struct pirn__loop_cx *loop)
+         struct pirn__loop *loop)
 {
     bool again;
 
     pirn__count(&worker->counters.polls);
-    again = poll_task(worker, task, loop);
-    if (!pirn__loop_has_turn(loop, &worker->turn)) {
+    if (!poll_task(worker, task, loop, &again)) {
         /* Constant, as long as this thread has not ended. */
         leave_alone(worker->pool, pirn__loop_task(loop), again);
         return false;
@@ -581,10 +585,10 @@ find_task(struct pirn__worker *worker)
 void pirn__worker_drain(struct pirn__worker *worker)
 {
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
     struct pirn__task *task;
 
-    pirn__loop_cx_init(&loop, &worker->turn);
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     release_deferred(worker);
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
@@ -610,13 +614,13 @@ static void end_run(struct pirn__worker *worker)
 void pirn__worker_run(struct pirn__worker *worker)
 {
     struct pirn__local *local = pirn__local();
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
 
     PIRN_ASSERT(local != NULL);
     local->driving = &worker->pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
-    pirn__loop_cx_init(&loop, &worker->turn);
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
     worker->asks_pool = !worker->by_ring;

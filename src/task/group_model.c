@@ -115,13 +115,14 @@ static void run_one(void *arg)
                               .ledger = arg,
                               .quiet_ledger = arg,
                               .budget = PIRN__COOP_BUDGET};
+    struct pirn__slab_cache cache = {0};
     pirn_slink *link;
 
     pirn__lock(&model.lock);
     link = pirn__queue_pop(&model.queue);
     pirn__unlock(&model.lock);
     if (link != NULL)
-        (void)pirn__task_run(pirn__task_of_link(link), &turn, NULL);
+        (void)pirn__task_run(pirn__task_of_link(link), &turn, &cache);
 }
 
 static struct pirn__group_counts read_both(void)

@@ -51,8 +51,8 @@ struct pirn__turn {
                                      references are lent; or NULL */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
-    struct pirn__ledger *quiet_ledger; /* the same; NULL where somebody is told of
-                                          each end */
+    struct pirn__ledger *quiet_ledger; /* the same, of one who has a cache of cells
+                                          and nobody to tell of each end */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this

@@ -314,9 +314,10 @@ void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
+    bool again;
 
-    pirn__loop_cx_init(&loop, turn);
-    return pirn__task_run_here(task, turn, cache, &loop) ? PIRN__WAKE_SUBMIT
-                                                         : PIRN__WAKE_NONE;
+    pirn__loop_init(&loop, turn, cache);
+    (void)pirn__task_run_here(task, &loop, &again);
+    return again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
 }
