@@ -12,7 +12,7 @@
 
 #include "sched/runtime.h"
 #include "sched/worker.h"
-#include "task/local.h"
+#include "task/run_hot.h"
 
 enum { HISTOGRAM_BITS = 3, HISTOGRAM_LINEAR = 1 << HISTOGRAM_BITS };
 
@@ -92,21 +92,20 @@ static void add_since(struct pirn__histogram *histogram, uint64_t since,
     pirn__histogram_add(histogram, now > since ? now - since : 0);
 }
 
-enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
-                                     struct pirn__task *task,
-                                     struct pirn__turn *turn,
-                                     struct pirn__slab_cache *cache)
+bool pirn__histograms_run(struct pirn__histograms *histograms,
+                          struct pirn__task *task, struct pirn__loop *loop,
+                          bool *again)
 {
     uint64_t begun = pirn__sys->clock_ns();
-    enum pirn__wake wake;
+    bool has_turn;
 
     add_since(&histograms->of[PIRN_HISTOGRAM_SCHEDULE_LATENCY],
               *pirn__task_stamp(task), begun);
-    wake = pirn__task_run(task, turn, cache);
-    if (pirn__local()->turn == turn)
+    has_turn = pirn__task_run_here(task, loop, again);
+    if (has_turn)
         add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
                   pirn__sys->clock_ns());
-    return wake;
+    return has_turn;
 }
 
 /* Readers. */

@@ -58,7 +58,8 @@ static inline struct pirn__turn *usual_turn(void)
     const struct pirn__local *local = pirn__tls_get();
     struct pirn__turn *turn = local == NULL ? NULL : local->turn;
 
-    if (turn == NULL || turn->starts_in == NULL || turn->own_waker == NULL)
+    if (turn == NULL || turn->starts_in == NULL || turn->task == NULL ||
+        turn->own_waker == NULL)
         return NULL;
     return turn;
 }

@@ -157,13 +157,19 @@ static inline void put_back(struct pirn__worker *worker,
     share_batch(worker);
 }
 
-__attribute__((always_inline)) static inline enum pirn__wake
-poll_task(struct pirn__worker *worker, struct pirn__task *task)
+__attribute__((always_inline)) static inline bool
+poll_task(struct pirn__worker *worker, struct pirn__task *task,
+          struct pirn__loop *loop, bool *again)
 {
-    if (worker->histograms != NULL)
-        return pirn__histograms_run(worker->histograms, task, &worker->turn,
-                                    &worker->cache);
-    return pirn__task_run_here(task, &worker->turn, &worker->cache);
+    bool wants_again, has_turn;
+
+    if (__builtin_expect(worker->histograms == NULL, 1))
+        return pirn__task_run_here(task, loop, again);
+    /* Not by `again` itself, which then could be in no register. */
+    has_turn = pirn__histograms_run(worker->histograms, task, loop,
+                                    &wants_again);
+    *again = wants_again;
+    return has_turn;
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -177,9 +183,10 @@ static void tell_shutdown(struct pirn__pool *pool)
 /* A task that has lost its worker waits for another one.  After a stop by force
  * there is none, and it only has to be dropped: here. */
 PIRN__COLD static void leave_alone(struct pirn__pool *pool,
-                                   struct pirn__task *task,
-                                   enum pirn__wake wake)
+                                   struct pirn__task *task, bool again)
 {
+    enum pirn__wake wake = again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
+
     /* Ends: every task was aborted before the stop. */
     while (wake == PIRN__WAKE_SUBMIT && pirn__pool_is_stopped(pool) &&
            pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
@@ -192,23 +199,18 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
  * must not be touched any more. */
 __attribute__((always_inline)) static inline bool
 run_task(struct pirn__worker *worker, struct pirn__task *task,
-         const struct pirn__local *local)
+         struct pirn__loop *loop)
 {
-    struct pirn__pool *pool = worker->pool;
-    enum pirn__wake wake;
+    bool again;
 
-    /* A task woken by the one before shares its budget. */
-    if (worker->lifo_runs == 0)
-        worker->turn.budget = PIRN__COOP_BUDGET;
     pirn__count(&worker->counters.polls);
-    wake = poll_task(worker, task);
-    if (local->worker != worker) {
-        leave_alone(pool, task, wake);
+    if (!poll_task(worker, task, loop, &again)) {
+        /* Constant, as long as this thread has not ended. */
+        leave_alone(worker->pool, pirn__loop_task(loop), again);
         return false;
     }
-    if (wake == PIRN__WAKE_SUBMIT)
-        put_back(worker, task);
-    worker->turn.task = NULL;
+    if (again)
+        put_back(worker, pirn__loop_task(loop));
     return true;
 }
 
@@ -329,7 +331,7 @@ static void leave_rest(struct pirn__worker *worker)
 
 /* Who was woken and has neither rested nor searched since has been here before,
  * so `hunting` need not be asked. */
-static inline void found_work(struct pirn__worker *worker)
+static void found_work(struct pirn__worker *worker)
 {
     if (worker->rested || worker->searching)
         leave_rest(worker);
@@ -351,6 +353,13 @@ static void plan_look(struct pirn__worker *worker)
     if (worker->events_at - worker->tick < ticks)
         ticks = worker->events_at - worker->tick;
     worker->look_at = worker->tick + ticks;
+}
+
+/* A task woken by the one before shares its budget. */
+static void renew_budget(struct pirn__worker *worker)
+{
+    if (worker->lifo_runs == 0)
+        worker->turn.budget = PIRN__COOP_BUDGET;
 }
 
 /* The next one, by way of all that may be due. */
@@ -382,47 +391,47 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
 }
 
 /* True if the pool would take from the slot or the ring next, which we do without
- * it. */
+ * it, and no rest and no search comes to its end by that. */
 static inline bool takes_itself(const struct pirn__worker *worker)
 {
-    return worker->by_ring && !worker->keeps_thread &&
-           !is_due(worker, worker->look_at);
+    return worker->looks_aside == 0 && !is_due(worker, worker->look_at);
 }
 
-static inline pirn_slink *take_lifo(struct pirn__worker *worker)
+static inline bool take_lifo(struct pirn__worker *worker, pirn_slink **link)
 {
-    pirn_slink *link = NULL;
-
-    if (worker->lifo_runs < PIRN__LIFO_RUNS && pirn__worker_has_lifo(worker))
-        link = pirn__worker_swap_lifo(worker, NULL);
-    if (link == NULL)
-        return NULL;
+    if (!pirn__worker_has_lifo(worker) || worker->lifo_runs >= PIRN__LIFO_RUNS)
+        return false;
+    *link = pirn__worker_swap_lifo(worker, NULL);
+    if (*link == NULL)
+        return false;
     worker->lifo_runs++;
     pirn__count(&worker->counters.lifo_runs);
-    return link;
+    return true;
 }
 
-static inline pirn_slink *take_itself(struct pirn__worker *worker)
+/* Where the ring is empty, the pool, asked next, has to know of the runs. */
+static inline bool take_itself(struct pirn__worker *worker, pirn_slink **link)
 {
-    pirn_slink *link = take_lifo(worker);
-
-    if (link != NULL)
-        return link;
-    link = pirn__ring_pop(&worker->ring);
-    /* The pool, asked next, has to know of the runs. */
-    if (link != NULL)
-        worker->lifo_runs = 0;
-    return link;
+    if (take_lifo(worker, link))
+        return true;
+    if (!pirn__ring_take_first(&worker->ring, link))
+        return false;
+    worker->lifo_runs = 0;
+    worker->turn.budget = PIRN__COOP_BUDGET;
+    return true;
 }
 
-static inline struct pirn__task *next_own(struct pirn__worker *worker)
+/* The next one, if that takes no more than a look at what is at hand. */
+static inline bool next_at_hand(struct pirn__worker *worker,
+                                struct pirn__task **task)
 {
-    pirn_slink *link = NULL;
+    pirn_slink *link;
 
     worker->tick++;
-    if (takes_itself(worker))
-        link = take_itself(worker);
-    return link == NULL ? next_in_turn(worker) : pirn__task_of_link(link);
+    if (!takes_itself(worker) || !take_itself(worker, &link))
+        return false;
+    *task = pirn__task_of_link(link);
+    return true;
 }
 
 /* Become a searcher, unless there are enough.  One who sees something does in
@@ -538,7 +547,8 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 
     if (looks_first(worker)) {
         look_for_events(worker);
-        task = next_own(worker);
+        worker->tick++;
+        task = next_in_turn(worker);
     }
     if (task != NULL)
         return task;
@@ -557,17 +567,34 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     return task;
 }
 
+/* After next_at_hand(): any other task, or a sleep. */
+__attribute__((noinline)) static struct pirn__task *
+find_task(struct pirn__worker *worker)
+{
+    struct pirn__task *task = next_in_turn(worker);
+
+    if (task == NULL)
+        task = find_or_sleep(worker);
+    if (task == NULL)
+        return NULL;
+    found_work(worker);
+    renew_budget(worker);
+    return task;
+}
+
 void pirn__worker_drain(struct pirn__worker *worker)
 {
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+    struct pirn__loop loop;
     struct pirn__task *task;
 
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     release_deferred(worker);
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
            (tasks->steal != NULL && (task = tasks->steal(worker)) != NULL))
-        (void)run_task(worker, task, pirn__local());
+        (void)run_task(worker, task, &loop);
 }
 
 /* The pool stops: drop what is left to us. */
@@ -586,25 +613,24 @@ static void end_run(struct pirn__worker *worker)
 
 void pirn__worker_run(struct pirn__worker *worker)
 {
-    struct pirn__pool *pool = worker->pool;
     struct pirn__local *local = pirn__local();
+    struct pirn__loop loop;
 
     PIRN_ASSERT(local != NULL);
-    local->driving = &pool->rt->home;
+    local->driving = &worker->pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
+    worker->asks_pool = !worker->by_ring;
     worker->rested = true;
-    while (!pirn__pool_is_stopped(pool)) {
-        struct pirn__task *task = next_own(worker);
+    while (!pirn__pool_is_stopped(worker->pool)) {
+        struct pirn__task *task;
 
-        if (task == NULL)
-            task = find_or_sleep(worker);
-        if (task == NULL)
-            continue;
-        found_work(worker);
-        if (!run_task(worker, task, local))
+        if (__builtin_expect(!next_at_hand(worker, &task), 0))
+            task = find_task(worker);
+        if (task != NULL && !run_task(worker, task, &loop))
             break;
     }
     if (local->worker == worker)

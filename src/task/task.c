@@ -180,10 +180,9 @@ static char *keep_message(struct pirn__home *home, const char *message)
     return copy;
 }
 
-/* The loan goes back whole, and nothing is lent any more. */
+/* The loan goes back whole. */
 static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 {
-    turn->own_waker = NULL;
     if (turn->loan < PIRN__LOAN)
         pirn__state_ref_many(pirn__task_state(task), PIRN__LOAN - turn->loan);
     /* The group has a reference, so that none of these is the last. */
@@ -192,19 +191,19 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
     turn->loan = PIRN__LOAN;
 }
 
-/* The usual end: nobody has a reference to a task that ended well, and its cell
- * is free at once.  False: it takes all the steps. */
-static PIRN__HOT_INLINE bool end_unseen(struct pirn__task *task,
+/* Nobody has a reference to a task that ended well and was counted: its cell is free
+ * at once.  False: it takes all the steps. */
+static bool end_unseen(struct pirn__task *task,
                                         struct pirn__slab_cache *cache)
 {
-    struct pirn__slabs *slabs = task->group->slabs;
     struct pirn__extras *extras = pirn__task_extras(task);
 
     if (!pirn__state_finish(pirn__task_state(task)))
         return false;
     if (extras != NULL)
         free_extras(task, extras);
-    if (!pirn__slab_give_cached(slabs, cache, &task->cell, task->size))
+    if (cache == NULL ||
+        !pirn__slab_give_cached(cache, &task->cell, task->size))
         pirn__slabs_give(cache, &task->cell);
     return true;
 }
@@ -237,8 +236,11 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     pirn__state *state = pirn__task_state(task);
     bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
     const char *message = turn->failed ? turn->message : "";
+    const pirn_waker *own_waker = turn->own_waker;
     struct pirn__home *home = turn->home;
 
+    /* Nothing is lent any more. */
+    turn->own_waker = NULL;
     repay_loan(task, turn);
     if (ready && !joinable) {
         if (pirn__task_future(task)->ops->discard != NULL)
@@ -250,71 +252,72 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     pirn__group_leave(task->group, turn->ledger, outcome);
     if (outcome < 0 || joinable || !end_unseen(task, cache))
         publish_end(task, home, outcome, message, ready, cache);
+    turn->own_waker = own_waker;
+    turn->task = NULL;
 }
 
-/* True if a task that has said READY has nothing to keep or tell, as far as one
- * can see without looking at its outcome. */
-static inline bool ends_plainly(struct pirn__task *task,
-                                const struct pirn__turn *turn)
-{
-    uint64_t word = pirn__state_peek(pirn__task_state(task));
-
-    return (word & PIRN__JOIN_INTEREST) == 0 && !turn->failed &&
-           turn->loan == PIRN__LOAN && turn->ledger != NULL &&
-           turn->home->ended == NULL &&
-           pirn__task_future(task)->ops->discard == NULL;
-}
-
-PIRN__COLD static void drop_and_settle(struct pirn__task *task,
-                                       struct pirn__turn *turn, int outcome,
-                                       struct pirn__slab_cache *cache)
+static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
+                            int outcome, struct pirn__slab_cache *cache)
 {
     pirn_future_drop(pirn__task_future(task));
     settle(task, turn, outcome, false, cache);
 }
 
-/* settle() of one that ends plainly and well: what is left of it. */
-static inline void settle_plain(struct pirn__task *task,
-                                struct pirn__turn *turn,
-                                struct pirn__slab_cache *cache)
+bool pirn__task_start_aside(struct pirn__task *task, struct pirn__turn *turn,
+                            enum pirn__start start,
+                            struct pirn__slab_cache *cache)
 {
+    switch (start) {
+    case PIRN__START_POLL:
+        return true;
+    case PIRN__START_CANCEL:
+        if (task->ops->injects)
+            return true;
+        drop_and_settle(task, turn, -ECANCELED, cache);
+        return false;
+    case PIRN__START_ABORT:
+        drop_and_settle(task, turn, PIRN_EABORTED, cache);
+        return false;
+    case PIRN__START_LEAVE:
+        break;
+    }
+    turn->task = NULL;
+    return false;
+}
+
+void pirn__task_end_counted(struct pirn__task *task, struct pirn__turn *turn,
+                            struct pirn__slab_cache *cache)
+{
+    const pirn_waker *own_waker = turn->own_waker;
+
     turn->own_waker = NULL;
-    pirn__ledger_count_end(turn->ledger, 0);
     if (!end_unseen(task, cache))
         publish_end(task, turn->home, 0, "", false, cache);
-}
-
-static inline void settle_ready(struct pirn__task *task,
-                                struct pirn__turn *turn,
-                                struct pirn__slab_cache *cache)
-{
-    const pirn_future *future = pirn__task_future(task);
-    int outcome =
-        future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
-
-    if (outcome == 0 && ends_plainly(task, turn)) {
-        settle_plain(task, turn, cache);
-        return;
-    }
-    if (turn->failed && outcome != PIRN_EPANIC)
-        outcome = PIRN_EFAILED;
-    settle(task, turn, outcome, true, cache);
-}
-
-void pirn__task_drop(struct pirn__task *task, struct pirn__turn *turn,
-                     int outcome, struct pirn__slab_cache *cache)
-{
-    drop_and_settle(task, turn, outcome, cache);
+    turn->own_waker = own_waker;
+    turn->task = NULL;
 }
 
 void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
                     struct pirn__slab_cache *cache)
 {
-    settle_ready(task, turn, cache);
+    const pirn_future *future = pirn__task_future(task);
+    int outcome =
+        future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
+
+    if (outcome == 0 && pirn__task_end_unseen(task, turn, cache))
+        return;
+    if (turn->failed && outcome != PIRN_EPANIC)
+        outcome = PIRN_EFAILED;
+    settle(task, turn, outcome, true, cache);
 }
 
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
-    return pirn__task_run_here(task, turn, cache);
+    struct pirn__loop loop;
+    bool again;
+
+    pirn__loop_init(&loop, turn, cache);
+    (void)pirn__task_run_here(task, &loop, &again);
+    return again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
 }
