@@ -172,6 +172,7 @@ static size_t run_ready(struct pirn_runtime *rt)
     bool from_lifo;
 
     local->turn = &rt->turn;
+    rt->turn.local = local;
     pirn__no_suspend_begin(local);
     /* A driver that was given up and comes back resumes nobody. */
     while (polls < rt->event_interval &&

@@ -596,6 +596,7 @@ void pirn__worker_drain(struct pirn__worker *worker)
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
     struct pirn__task *task;
 
+    worker->turn.local = pirn__local();
     release_deferred(worker);
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
@@ -627,6 +628,7 @@ void pirn__worker_run(struct pirn__worker *worker)
     local->driving = &pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
+    worker->turn.local = local;
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
     worker->rested = true;

@@ -53,8 +53,8 @@ struct pirn__turn {
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
-    struct pirn__host *host;      /* to enter, with PIRN__POLL_ENTERS, */
-    struct pirn__context *context; /* this */
+    struct pirn__local *local;    /* whoever runs a task: of this thread */
+    struct pirn__context *context; /* to be entered, with PIRN__POLL_ENTERS */
     uint32_t loan;                /* references left to hand out; see state.h */
     uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */

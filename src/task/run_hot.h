@@ -49,7 +49,8 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
     }
     poll = future->ops->poll(future, &cx);
     if (poll == PIRN__POLL_ENTERS)
-        poll = (enum pirn_poll)pirn__host_enter(turn->host, turn->context);
+        poll = (enum pirn_poll)pirn__host_enter(&turn->local->host,
+                                               turn->context);
     if (poll == PIRN_PENDING) {
         cx.turn_->own_waker = NULL;
         return pirn__state_end(state, cx.turn_->deferred != PIRN__DEFER_NOT,

@@ -316,5 +316,6 @@ void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
+    turn->local = pirn__local();
     return pirn__task_run_here(task, turn, cache);
 }
