@@ -173,7 +173,7 @@ TEST(slab_cached_give_of_a_used_up_slot_is_refused)
     REQUIRE(cell != NULL);
     cache.set = &fixture.slabs;
     pirn__slab_bin_of(&cache, CELL_SIZE)->limit = PIRN__SLAB_CACHE_LIMIT;
-    EXPECT(!pirn__slab_give_cached(&fixture.slabs, &cache, cell, CELL_SIZE));
+    EXPECT(!pirn__slab_give_cached(&cache, cell, CELL_SIZE));
     pirn__slabs_give(&cache, cell);
     EXPECT_EQ(0, cells_out(&fixture));
     pirn__slabs_flush(&fixture.slabs, &cache);

@@ -80,7 +80,7 @@ struct pirn__slabs {
 struct pirn__slab_bin {
     pirn_slink *head;
     uint32_t count;
-    uint32_t limit; /* 0: the usual one */
+    uint32_t limit; /* 0: the usual one; so in all bins of an unbound cache */
 };
 
 /* Free cells of one set in the hands of one thread, its only user.  Zeroed is
@@ -110,12 +110,11 @@ void pirn__slabs_give(struct pirn__slab_cache *cache, struct pirn__cell *cell);
 
 /* The usual way of both, inline.  take: NULL if the cache has none; then ask
  * pirn__slabs_take().  give: false, and nothing done, where that takes
- * pirn__slabs_give().  `set` is the cell's, `size` what it was taken with, in
- * multiples of PIRN__SLAB_UNIT both. */
+ * pirn__slabs_give(); the cache is bound to no other set than the cell's, and
+ * `size` is what that was taken with, in multiples of PIRN__SLAB_UNIT. */
 static inline struct pirn__cell *
 pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size);
-static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
-                                          struct pirn__slab_cache *cache,
+static inline bool pirn__slab_give_cached(struct pirn__slab_cache *cache,
                                           struct pirn__cell *cell, size_t size);
 
 /* Up to PIRN__SLAB_REFILL cells of at least `size` bytes, at most

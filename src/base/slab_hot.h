@@ -5,6 +5,7 @@
 #ifndef PIRN_BASE_SLAB_HOT_H
 #define PIRN_BASE_SLAB_HOT_H
 
+#include "base/assert.h"
 #include "base/directory.h"
 #include "base/poison.h"
 
@@ -49,21 +50,23 @@ pirn__slab_take_cached(struct pirn__slab_cache *cache, size_t size)
     return cell;
 }
 
-static inline bool pirn__slab_give_cached(const struct pirn__slabs *set,
-                                          struct pirn__slab_cache *cache,
+static inline bool pirn__slab_give_cached(struct pirn__slab_cache *cache,
                                           struct pirn__cell *cell, size_t size)
 {
+    /* Of less than PIRN__SLAB_SIZE_MIN it is beyond all bins. */
+    size_t index = (size - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT;
     struct pirn__slab_bin *bin;
     uint64_t id;
 
-    if (cache == NULL || cache->set != set || size > PIRN__SLAB_SIZE_MAX)
+    if (index >= PIRN__SLAB_CLASSES)
         return false;
-    bin = pirn__slab_bin_of(cache, size);
+    bin = &cache->bins[index];
     /* relaxed: only the holder of a cell changes its id. */
     id = pirn__load(&cell->id, relaxed) + ((uint64_t)1 << 32);
     if (bin->count >= bin->limit ||
         id >> 32 > PIRN__GENERATION_MAX || id >> 32 == 0)
         return false;
+    PIRN_DASSERT(cache->set == pirn__cell_slabs(cell));
     /* relaxed: a lookup that meets the next user's word takes its reference
      * with acquire, and that word was stored with release after this. */
     pirn__store(&cell->id, id, relaxed);

@@ -135,25 +135,28 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
     return task;
 }
 
-static enum pirn__wake poll_task(struct pirn_runtime *rt,
-                                 struct pirn__task *task)
+__attribute__((always_inline)) static inline enum pirn__wake
+poll_task(struct pirn_runtime *rt, struct pirn__task *task,
+          struct pirn__loop_cx *loop)
 {
     if (rt->histograms != NULL)
         return pirn__histograms_run(rt->histograms, task, &rt->turn,
-                                    &rt->cache);
-    return pirn__task_run_here(task, &rt->turn, &rt->cache);
+                                    &rt->cache, loop);
+    return pirn__task_run_here(task, &rt->turn, &rt->cache, loop);
 }
 
-static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
-                     bool from_lifo)
+__attribute__((always_inline)) static inline void
+run_task(struct pirn_runtime *rt, struct pirn__task *task, bool from_lifo,
+         struct pirn__loop_cx *loop)
 {
     /* A task woken by the one before shares its budget, so that two that wake
      * each other cannot run for ever. */
     if (!from_lifo)
         rt->turn.budget = PIRN__COOP_BUDGET;
     count_up(&rt->polls);
-    if (poll_task(rt, task) == PIRN__WAKE_NONE)
+    if (poll_task(rt, task, loop) == PIRN__WAKE_NONE)
         return;
+    task = rt->turn.task;
     pirn__histograms_stamp(&rt->home, task);
     if (rt->turn.deferred) {
         count_up(&rt->deferrals);
@@ -168,11 +171,12 @@ static size_t run_ready(struct pirn_runtime *rt)
 {
     struct pirn__local *local = pirn__local();
     struct pirn__turn *outer = local->turn;
+    struct pirn__loop_cx loop;
     size_t polls = 0;
     bool from_lifo;
 
     local->turn = &rt->turn;
-    rt->turn.local = local;
+    pirn__loop_cx_init(&loop, &rt->turn);
     pirn__no_suspend_begin(local);
     /* A driver that was given up and comes back resumes nobody. */
     while (polls < rt->event_interval &&
@@ -181,7 +185,7 @@ static size_t run_ready(struct pirn_runtime *rt)
 
         if (task == NULL)
             break;
-        run_task(rt, task, from_lifo);
+        run_task(rt, task, from_lifo, &loop);
         polls++;
     }
     rt->turn.task = NULL;

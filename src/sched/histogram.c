@@ -12,7 +12,7 @@
 
 #include "sched/runtime.h"
 #include "sched/worker.h"
-#include "task/local.h"
+#include "task/run_hot.h"
 
 enum { HISTOGRAM_BITS = 3, HISTOGRAM_LINEAR = 1 << HISTOGRAM_BITS };
 
@@ -95,15 +95,16 @@ static void add_since(struct pirn__histogram *histogram, uint64_t since,
 enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
                                      struct pirn__task *task,
                                      struct pirn__turn *turn,
-                                     struct pirn__slab_cache *cache)
+                                     struct pirn__slab_cache *cache,
+                                     struct pirn__loop_cx *loop)
 {
     uint64_t begun = pirn__sys->clock_ns();
     enum pirn__wake wake;
 
     add_since(&histograms->of[PIRN_HISTOGRAM_SCHEDULE_LATENCY],
               *pirn__task_stamp(task), begun);
-    wake = pirn__task_run(task, turn, cache);
-    if (pirn__local()->turn == turn)
+    wake = pirn__task_run_here(task, turn, cache, loop);
+    if (pirn__loop_has_turn(loop, turn))
         add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
                   pirn__sys->clock_ns());
     return wake;

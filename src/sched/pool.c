@@ -33,6 +33,8 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     worker->turn.home = &rt->home;
     worker->turn.timers = &worker->timers;
     worker->turn.ledger = &worker->ledger;
+    worker->turn.quiet_ledger =
+        rt->home.ended == NULL ? &worker->ledger : NULL;
     worker->turn.worker_index = index;
     pirn__prng_seed(&worker->prng, rt->seed + index);
     pirn__ring_init(&worker->ring);

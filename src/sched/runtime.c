@@ -139,6 +139,7 @@ static void fill_runtime(struct pirn_runtime *rt,
     rt->turn.home = &rt->home;
     rt->turn.timers = &rt->timers;
     rt->turn.ledger = &rt->ledger;
+    rt->turn.quiet_ledger = rt->home.ended == NULL ? &rt->ledger : NULL;
     pirn__init(&rt->handles, 1);
     /* Before the first turn a wake must reach the descriptor. */
     pirn__init(&rt->sleeping, PIRN__DRIVER_ASLEEP);

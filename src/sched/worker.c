@@ -204,12 +204,13 @@ static inline void put_back(struct pirn__worker *worker,
 }
 
 __attribute__((always_inline)) static inline enum pirn__wake
-poll_task(struct pirn__worker *worker, struct pirn__task *task)
+poll_task(struct pirn__worker *worker, struct pirn__task *task,
+          struct pirn__loop_cx *loop)
 {
     if (worker->histograms != NULL)
         return pirn__histograms_run(worker->histograms, task, &worker->turn,
-                                    &worker->cache);
-    return pirn__task_run_here(task, &worker->turn, &worker->cache);
+                                    &worker->cache, loop);
+    return pirn__task_run_here(task, &worker->turn, &worker->cache, loop);
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -223,9 +224,10 @@ static void tell_shutdown(struct pirn__pool *pool)
 /* A task that has lost its worker waits for another one.  After a stop by force
  * there is none, and it only has to be dropped: here. */
 PIRN__COLD static void leave_alone(struct pirn__pool *pool,
-                                   struct pirn__task *task,
                                    enum pirn__wake wake)
 {
+    struct pirn__task *task = pirn__local()->lone.task;
+
     /* Ends: every task was aborted before the stop. */
     while (wake == PIRN__WAKE_SUBMIT && pirn__pool_is_stopped(pool) &&
            pirn__runtime_phase(pool->rt) >= PIRN__PHASE_ABORTING)
@@ -238,22 +240,19 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
  * must not be touched any more. */
 __attribute__((always_inline)) static inline bool
 run_task(struct pirn__worker *worker, struct pirn__task *task,
-         const struct pirn__local *local)
+         struct pirn__loop_cx *loop)
 {
-    struct pirn__pool *pool = worker->pool;
     enum pirn__wake wake;
 
-    /* A task woken by the one before shares its budget. */
-    if (worker->lifo_runs == 0)
-        worker->turn.budget = PIRN__COOP_BUDGET;
     pirn__count(&worker->counters.polls);
-    wake = poll_task(worker, task);
-    if (local->worker != worker) {
-        leave_alone(pool, task, wake);
+    wake = poll_task(worker, task, loop);
+    if (!pirn__loop_has_turn(loop, &worker->turn)) {
+        /* Constant, as long as this thread has not ended. */
+        leave_alone(worker->pool, wake);
         return false;
     }
     if (wake == PIRN__WAKE_SUBMIT)
-        put_back(worker, task);
+        put_back(worker, worker->turn.task);
     worker->turn.task = NULL;
     return true;
 }
@@ -375,7 +374,7 @@ static void leave_rest(struct pirn__worker *worker)
 
 /* Who was woken and has neither rested nor searched since has been here before,
  * so `hunting` need not be asked. */
-static inline void found_work(struct pirn__worker *worker)
+static void found_work(struct pirn__worker *worker)
 {
     if (worker->rested || worker->searching)
         leave_rest(worker);
@@ -385,6 +384,13 @@ static inline void found_work(struct pirn__worker *worker)
 static bool is_due(const struct pirn__worker *worker, uint32_t tick)
 {
     return !is_sooner(worker->tick, tick);
+}
+
+/* A task woken by the one before shares its budget. */
+static void renew_budget(struct pirn__worker *worker)
+{
+    if (worker->lifo_runs == 0)
+        worker->turn.budget = PIRN__COOP_BUDGET;
 }
 
 /* The next one, by way of all that may be due. */
@@ -416,18 +422,18 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
 }
 
 /* True if the pool would take from the slot or the ring next, which we do without
- * it. */
+ * it, and no rest and no search comes to its end by that. */
 static inline bool takes_itself(const struct pirn__worker *worker)
 {
-    return worker->by_ring && !worker->keeps_thread &&
-           !is_due(worker, worker->look_at);
+    return !worker->asks_pool && !worker->keeps_thread && !worker->rested &&
+           !worker->searching && !is_due(worker, worker->look_at);
 }
 
 static inline pirn_slink *take_lifo(struct pirn__worker *worker)
 {
     pirn_slink *link = NULL;
 
-    if (worker->lifo_runs < PIRN__LIFO_RUNS && pirn__worker_has_lifo(worker))
+    if (pirn__worker_has_lifo(worker) && worker->lifo_runs < PIRN__LIFO_RUNS)
         link = pirn__worker_swap_lifo(worker, NULL);
     if (link == NULL)
         return NULL;
@@ -444,19 +450,23 @@ static inline pirn_slink *take_itself(struct pirn__worker *worker)
         return link;
     link = pirn__ring_pop(&worker->ring);
     /* The pool, asked next, has to know of the runs. */
-    if (link != NULL)
-        worker->lifo_runs = 0;
+    if (link == NULL)
+        return NULL;
+    worker->lifo_runs = 0;
+    worker->turn.budget = PIRN__COOP_BUDGET;
     return link;
 }
 
-static inline struct pirn__task *next_own(struct pirn__worker *worker)
+/* The next one, if that takes no more than a look at what is at hand. */
+static inline struct pirn__task *next_at_hand(struct pirn__worker *worker)
 {
-    pirn_slink *link = NULL;
+    pirn_slink *link;
 
     worker->tick++;
-    if (takes_itself(worker))
-        link = take_itself(worker);
-    return link == NULL ? next_in_turn(worker) : pirn__task_of_link(link);
+    if (!takes_itself(worker))
+        return NULL;
+    link = take_itself(worker);
+    return link == NULL ? NULL : pirn__task_of_link(link);
 }
 
 /* Become a searcher, unless there are enough.  One who sees something does in
@@ -572,7 +582,8 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 
     if (looks_first(worker)) {
         look_for_events(worker);
-        task = next_own(worker);
+        worker->tick++;
+        task = next_in_turn(worker);
     }
     if (task != NULL)
         return task;
@@ -591,18 +602,34 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     return task;
 }
 
+/* After next_at_hand(): any other task, or a sleep. */
+__attribute__((noinline)) static struct pirn__task *
+find_task(struct pirn__worker *worker)
+{
+    struct pirn__task *task = next_in_turn(worker);
+
+    if (task == NULL)
+        task = find_or_sleep(worker);
+    if (task == NULL)
+        return NULL;
+    found_work(worker);
+    renew_budget(worker);
+    return task;
+}
+
 void pirn__worker_drain(struct pirn__worker *worker)
 {
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
+    struct pirn__loop_cx loop;
     struct pirn__task *task;
 
-    worker->turn.local = pirn__local();
+    pirn__loop_cx_init(&loop, &worker->turn);
     release_deferred(worker);
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
            (tasks->steal != NULL && (task = tasks->steal(worker)) != NULL))
-        (void)run_task(worker, task, pirn__local());
+        (void)run_task(worker, task, &loop);
 }
 
 /* The pool stops: drop what is left to us. */
@@ -621,26 +648,24 @@ static void end_run(struct pirn__worker *worker)
 
 void pirn__worker_run(struct pirn__worker *worker)
 {
-    struct pirn__pool *pool = worker->pool;
     struct pirn__local *local = pirn__local();
+    struct pirn__loop_cx loop;
 
     PIRN_ASSERT(local != NULL);
-    local->driving = &pool->rt->home;
+    local->driving = &worker->pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
-    worker->turn.local = local;
+    pirn__loop_cx_init(&loop, &worker->turn);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
+    worker->asks_pool = !worker->by_ring;
     worker->rested = true;
-    while (!pirn__pool_is_stopped(pool)) {
-        struct pirn__task *task = next_own(worker);
+    while (!pirn__pool_is_stopped(worker->pool)) {
+        struct pirn__task *task = next_at_hand(worker);
 
         if (task == NULL)
-            task = find_or_sleep(worker);
-        if (task == NULL)
-            continue;
-        found_work(worker);
-        if (!run_task(worker, task, local))
+            task = find_task(worker);
+        if (task != NULL && !run_task(worker, task, &loop))
             break;
     }
     if (local->worker == worker)

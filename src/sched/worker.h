@@ -83,12 +83,14 @@ struct pirn__worker {
                      stamped */
     uint32_t spent_turns; /* that ended for want of budget, since it looked */
     uint64_t spent_ns;    /* when it last looked for the sake of those */
+    /* One of these four is set: the next task is not looked for in place. */
     bool searching;
-    bool hunting; /* see nap.h */
     bool rested; /* has slept and not found a task since */
+    bool keeps_thread; /* has had pinned tasks */
+    bool asks_pool; /* constant: not by_ring */
+    bool hunting; /* see nap.h */
     bool pinned_first; /* before the ring, next time */
     bool spill_first;  /* before the shared queue, next time */
-    bool keeps_thread; /* has had pinned tasks */
 
     /* Shared. */
     PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */

@@ -111,7 +111,8 @@ static enum pirn_poll mother_poll(pirn_future *self, pirn_cx *cx)
 static void run_mother(void *arg)
 {
     struct pirn__turn turn = {
-        .home = &model.home, .ledger = &ledger, .budget = PIRN__COOP_BUDGET};
+        .home = &model.home, .ledger = &ledger, .quiet_ledger = &ledger,
+        .budget = PIRN__COOP_BUDGET};
 
     pirn__lock(&model.lock);
     pirn_slink *link = pirn__queue_pop(&model.queue);

@@ -49,6 +49,8 @@ struct pirn__turn {
     const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
+    struct pirn__ledger *quiet_ledger; /* the same; NULL where somebody is told of
+                                          each end */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this

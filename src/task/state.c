@@ -11,6 +11,47 @@ void pirn__state_close(pirn__state *state)
     pirn__store(state, 0, relaxed);
 }
 
+enum pirn__start pirn__state_start_any(pirn__state *state, uint32_t home)
+{
+    uint64_t word = pirn__state_guess(state);
+    uint64_t next;
+
+    do {
+        PIRN_ASSERT((word & PIRN__QUEUED) != 0);
+        PIRN_ASSERT((word & (PIRN__RUNNING | PIRN__COMPLETE)) == 0);
+        next = word & ~(PIRN__QUEUED | PIRN__HOME_MASK);
+        next |= (uint64_t)home << PIRN__HOME_SHIFT;
+        if (pirn__state_is_held(word))
+            next |= PIRN__NOTIFIED;
+        else
+            next = ((next | PIRN__RUNNING) & ~PIRN__NOTIFIED) +
+                   PIRN__LOAN * PIRN__REF;
+    } while (!pirn__state_step(state, &word, next));
+    if ((next & PIRN__RUNNING) == 0)
+        return PIRN__START_LEAVE;
+    if ((word & PIRN__ABORTED) != 0)
+        return PIRN__START_ABORT;
+    return (word & PIRN__CANCELLED) != 0 ? PIRN__START_CANCEL
+                                         : PIRN__START_POLL;
+}
+
+enum pirn__wake pirn__state_end_any(pirn__state *state, bool again,
+                                    uint32_t loan)
+{
+    uint64_t word = pirn__state_guess(state);
+    uint64_t next;
+
+    do {
+        PIRN_ASSERT((word & PIRN__RUNNING) != 0);
+        next = (word & ~PIRN__RUNNING) - loan * PIRN__REF;
+        if (again)
+            next |= PIRN__NOTIFIED;
+        if ((next & PIRN__NOTIFIED) != 0 && !pirn__state_is_held(next))
+            next = (next & ~PIRN__NOTIFIED) | PIRN__QUEUED;
+    } while (!pirn__state_step(state, &word, next));
+    return pirn__state_submit_if_queued(word, next);
+}
+
 /* Set `flag`, clear `clear`, and wake if that changes whether it may run. */
 static enum pirn__wake flag_and_wake(pirn__state *state, uint64_t flag,
                                      uint64_t clear)

@@ -58,6 +58,7 @@
 #include <pirn/base.h>
 
 #include "base/atomic.h"
+#include "base/hint.h"
 
 #define PIRN__STATE_BIT(n) ((uint64_t)1 << (n))
 
@@ -84,6 +85,11 @@
 #define PIRN__JOIN_CLAIM PIRN__STATE_BIT(39)
 #define PIRN__REF PIRN__STATE_BIT(40)
 #define PIRN__REFS_MASK (~(PIRN__STATE_BIT(40) - 1))
+
+/* What decides on the next turn of a task. */
+#define PIRN__TURN_MASK \
+    (PIRN__RUNNING | PIRN__QUEUED | PIRN__NOTIFIED | PIRN__COMPLETE | \
+     PIRN__CANCELLED | PIRN__ABORTED | PIRN__SUSPENDED)
 
 /* References that the holder of RUNNING may hand out; see above. */
 #define PIRN__LOAN UINT32_C(64)
@@ -147,6 +153,11 @@ uint64_t pirn__state_complete(pirn__state *state, bool output);
 /* End it, give the group's reference up and close the word, in one step; false,
  * and nothing done, if anybody else has a reference. */
 static inline bool pirn__state_finish(pirn__state *state);
+
+/* The same in two steps: whether it may be done to a word, of a task without
+ * extras; and do it, false if the word is another one meanwhile. */
+static inline bool pirn__state_may_finish(uint64_t word);
+static inline bool pirn__state_finish_from(pirn__state *state, uint64_t word);
 
 /* The cell goes back to its slab: the word becomes 0. */
 void pirn__state_close(pirn__state *state);

@@ -94,29 +94,25 @@ static inline uint32_t pirn__state_home(const pirn__state *state)
                       PIRN__HOME_SHIFT);
 }
 
+/* state.c: start() and end() of any word. */
+PIRN__COLD enum pirn__start pirn__state_start_any(pirn__state *state,
+                                                  uint32_t home);
+PIRN__COLD enum pirn__wake pirn__state_end_any(pirn__state *state, bool again,
+                                               uint32_t loan);
+
 static inline enum pirn__start pirn__state_start(pirn__state *state,
                                                  uint32_t home)
 {
     uint64_t word = pirn__state_guess(state);
-    uint64_t next;
+    uint64_t next = (word & ~PIRN__HOME_MASK) +
+                    ((uint64_t)home << PIRN__HOME_SHIFT) +
+                    (PIRN__LOAN * PIRN__REF + PIRN__RUNNING - PIRN__QUEUED);
 
-    do {
-        PIRN_ASSERT((word & PIRN__QUEUED) != 0);
-        PIRN_ASSERT((word & (PIRN__RUNNING | PIRN__COMPLETE)) == 0);
-        next = word & ~(PIRN__QUEUED | PIRN__HOME_MASK);
-        next |= (uint64_t)home << PIRN__HOME_SHIFT;
-        if (pirn__state_is_held(word))
-            next |= PIRN__NOTIFIED;
-        else
-            next = ((next | PIRN__RUNNING) & ~PIRN__NOTIFIED) +
-                   PIRN__LOAN * PIRN__REF;
-    } while (!pirn__state_step(state, &word, next));
-    if ((next & PIRN__RUNNING) == 0)
-        return PIRN__START_LEAVE;
-    if ((word & PIRN__ABORTED) != 0)
-        return PIRN__START_ABORT;
-    return (word & PIRN__CANCELLED) != 0 ? PIRN__START_CANCEL
-                                         : PIRN__START_POLL;
+    /* QUEUED, and nobody wants anything else of it. */
+    if ((word & PIRN__TURN_MASK) == PIRN__QUEUED &&
+        pirn__state_step(state, &word, next))
+        return PIRN__START_POLL;
+    return pirn__state_start_any(state, home);
 }
 
 static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state)
@@ -136,17 +132,27 @@ static inline enum pirn__wake pirn__state_end(pirn__state *state, bool again,
                                               uint32_t loan)
 {
     uint64_t word = pirn__state_guess(state);
-    uint64_t next;
+    uint64_t next = word - PIRN__RUNNING - loan * PIRN__REF;
 
-    do {
-        PIRN_ASSERT((word & PIRN__RUNNING) != 0);
-        next = (word & ~PIRN__RUNNING) - loan * PIRN__REF;
-        if (again)
-            next |= PIRN__NOTIFIED;
-        if ((next & PIRN__NOTIFIED) != 0 && !pirn__state_is_held(next))
-            next = (next & ~PIRN__NOTIFIED) | PIRN__QUEUED;
-    } while (!pirn__state_step(state, &word, next));
-    return pirn__state_submit_if_queued(word, next);
+    if (again)
+        next += PIRN__QUEUED;
+    /* RUNNING, and nothing has happened meanwhile. */
+    if ((word & PIRN__TURN_MASK) == PIRN__RUNNING &&
+        pirn__state_step(state, &word, next))
+        return again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
+    return pirn__state_end_any(state, again, loan);
+}
+
+static inline bool pirn__state_may_finish(uint64_t word)
+{
+    return (word & (PIRN__RUNNING | PIRN__REFS_MASK | PIRN__JOIN_INTEREST |
+                    PIRN__EXTRAS)) ==
+           (PIRN__RUNNING | (PIRN__LOAN + 1) * PIRN__REF);
+}
+
+static inline bool pirn__state_finish_from(pirn__state *state, uint64_t word)
+{
+    return pirn__state_step(state, &word, 0);
 }
 
 static inline bool pirn__state_finish(pirn__state *state)

@@ -192,19 +192,19 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
     turn->loan = PIRN__LOAN;
 }
 
-/* The usual end: nobody has a reference to a task that ended well, and its cell
- * is free at once.  False: it takes all the steps. */
-static PIRN__HOT_INLINE bool end_unseen(struct pirn__task *task,
+/* Nobody has a reference to a task that ended well and was counted: its cell is free
+ * at once.  False: it takes all the steps. */
+static bool end_unseen(struct pirn__task *task,
                                         struct pirn__slab_cache *cache)
 {
-    struct pirn__slabs *slabs = task->group->slabs;
     struct pirn__extras *extras = pirn__task_extras(task);
 
     if (!pirn__state_finish(pirn__task_state(task)))
         return false;
     if (extras != NULL)
         free_extras(task, extras);
-    if (!pirn__slab_give_cached(slabs, cache, &task->cell, task->size))
+    if (cache == NULL ||
+        !pirn__slab_give_cached(cache, &task->cell, task->size))
         pirn__slabs_give(cache, &task->cell);
     return true;
 }
@@ -252,70 +252,62 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
         publish_end(task, home, outcome, message, ready, cache);
 }
 
-/* True if a task that has said READY has nothing to keep or tell, as far as one
- * can see without looking at its outcome. */
-static inline bool ends_plainly(struct pirn__task *task,
-                                const struct pirn__turn *turn)
-{
-    uint64_t word = pirn__state_peek(pirn__task_state(task));
-
-    return (word & PIRN__JOIN_INTEREST) == 0 && !turn->failed &&
-           turn->loan == PIRN__LOAN && turn->ledger != NULL &&
-           turn->home->ended == NULL &&
-           pirn__task_future(task)->ops->discard == NULL;
-}
-
-PIRN__COLD static void drop_and_settle(struct pirn__task *task,
-                                       struct pirn__turn *turn, int outcome,
-                                       struct pirn__slab_cache *cache)
+static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
+                            int outcome, struct pirn__slab_cache *cache)
 {
     pirn_future_drop(pirn__task_future(task));
     settle(task, turn, outcome, false, cache);
 }
 
-/* settle() of one that ends plainly and well: what is left of it. */
-static inline void settle_plain(struct pirn__task *task,
-                                struct pirn__turn *turn,
-                                struct pirn__slab_cache *cache)
+bool pirn__task_start_aside(struct pirn__task *task, struct pirn__turn *turn,
+                            enum pirn__start start,
+                            struct pirn__slab_cache *cache)
+{
+    switch (start) {
+    case PIRN__START_POLL:
+        return true;
+    case PIRN__START_CANCEL:
+        if (task->ops->injects)
+            return true;
+        drop_and_settle(task, turn, -ECANCELED, cache);
+        return false;
+    case PIRN__START_ABORT:
+        drop_and_settle(task, turn, PIRN_EABORTED, cache);
+        return false;
+    case PIRN__START_LEAVE:
+        break;
+    }
+    turn->own_waker = NULL;
+    return false;
+}
+
+void pirn__task_end_counted(struct pirn__task *task, struct pirn__turn *turn,
+                            struct pirn__slab_cache *cache)
 {
     turn->own_waker = NULL;
-    pirn__ledger_count_end(turn->ledger, 0);
     if (!end_unseen(task, cache))
         publish_end(task, turn->home, 0, "", false, cache);
-}
-
-static inline void settle_ready(struct pirn__task *task,
-                                struct pirn__turn *turn,
-                                struct pirn__slab_cache *cache)
-{
-    const pirn_future *future = pirn__task_future(task);
-    int outcome =
-        future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
-
-    if (outcome == 0 && ends_plainly(task, turn)) {
-        settle_plain(task, turn, cache);
-        return;
-    }
-    if (turn->failed && outcome != PIRN_EPANIC)
-        outcome = PIRN_EFAILED;
-    settle(task, turn, outcome, true, cache);
-}
-
-void pirn__task_drop(struct pirn__task *task, struct pirn__turn *turn,
-                     int outcome, struct pirn__slab_cache *cache)
-{
-    drop_and_settle(task, turn, outcome, cache);
 }
 
 void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
                     struct pirn__slab_cache *cache)
 {
-    settle_ready(task, turn, cache);
+    const pirn_future *future = pirn__task_future(task);
+    int outcome =
+        future->ops->outcome == NULL ? 0 : future->ops->outcome(future);
+
+    if (outcome == 0 && pirn__task_end_unseen(task, turn, cache))
+        return;
+    if (turn->failed && outcome != PIRN_EPANIC)
+        outcome = PIRN_EFAILED;
+    settle(task, turn, outcome, true, cache);
 }
 
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
-    turn->local = pirn__local();
-    return pirn__task_run_here(task, turn, cache);
+    struct pirn__loop_cx loop;
+
+    pirn__loop_cx_init(&loop, turn);
+    return pirn__task_run_here(task, turn, cache, &loop);
 }
