@@ -155,7 +155,7 @@ static void run_task(struct pirn_runtime *rt, struct pirn__task *task,
     if (poll_task(rt, task) == PIRN__WAKE_NONE)
         return;
     pirn__histograms_stamp(&rt->home, task);
-    if (rt->turn.deferred) {
+    if (pirn__turn_is_deferred(&rt->turn)) {
         count_up(&rt->deferrals);
         pirn__queue_push(&rt->deferred, &task->cell.link);
     } else {
