@@ -148,7 +148,7 @@ static bool waits_for_look(struct pirn__worker *worker)
     if (worker->turn.deferred != PIRN__DEFER_TO_OTHERS ||
         worker->pool->tasks->steal == NULL ||
         pirn__inbox_has_some(&worker->deferred))
-        return worker->turn.deferred != PIRN__DEFER_NOT;
+        return pirn__turn_is_deferred(&worker->turn);
     worker->spent_turns++;
     if (worker->spent_turns < PIRN__SPENT_TURNS && !has_spent_long(worker))
         return false;
@@ -160,7 +160,7 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
                                           struct pirn__task *task)
 {
     pirn__histograms_stamp(&worker->pool->rt->home, task);
-    if (worker->turn.deferred != PIRN__DEFER_NOT)
+    if (pirn__turn_is_deferred(&worker->turn))
         pirn__count(&worker->counters.yields);
     if (waits_for_look(worker)) {
         pirn__inbox_push(&worker->deferred, &task->cell.link);
@@ -196,7 +196,7 @@ static inline void put_back(struct pirn__worker *worker,
 {
     if (!worker->by_ring || pirn__state_is_pinned(pirn__task_state(task)))
         put_back_elsewhere(worker, task);
-    else if (worker->turn.deferred != PIRN__DEFER_NOT)
+    else if (pirn__turn_is_deferred(&worker->turn))
         put_back_deferred(worker, task);
     else if (!pirn__ring_push(&worker->ring, &task->cell.link))
         put_back_elsewhere(worker, task);
@@ -272,6 +272,7 @@ int pirn__worker_hand_off(struct pirn__local *local)
                                       .own_waker = worker->turn.own_waker,
                                       .worker_index = worker->index,
                                       .budget = worker->turn.budget,
+                                      .deferred = worker->turn.deferred,
                                       .loan = worker->turn.loan};
     worker->turn.task = NULL;
     local->turn = &local->lone;

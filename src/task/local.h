@@ -36,6 +36,7 @@ enum {
 /* Whether a task that is PENDING is run again all the same, and when. */
 enum pirn__defer {
     PIRN__DEFER_NOT,
+    PIRN__DEFER_AS_WOKEN, /* it has woken itself: as any that is woken, at once */
     PIRN__DEFER_TO_EVENTS, /* after the others and the driver */
     PIRN__DEFER_TO_OTHERS, /* its budget is used up: after the others, and after
                               the driver every few times */
@@ -243,6 +244,12 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
     poll = future->ops->poll(future, cx);
     pirn__no_suspend_end(local);
     return poll;
+}
+
+/* True if more is asked for than to be run again. */
+static inline bool pirn__turn_is_deferred(const struct pirn__turn *turn)
+{
+    return turn->deferred > PIRN__DEFER_AS_WOKEN;
 }
 
 /* In a poll that has a turn and is about to return PIRN_PENDING: be polled again
