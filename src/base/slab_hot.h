@@ -62,9 +62,9 @@ static inline bool pirn__slab_give_cached(struct pirn__slab_cache *cache,
         return false;
     bin = &cache->bins[index];
     /* relaxed: only the holder of a cell changes its id. */
-    id = pirn__load(&cell->id, relaxed) + ((uint64_t)1 << 32);
-    if (bin->count >= bin->limit ||
-        id >> 32 > PIRN__GENERATION_MAX || id >> 32 == 0)
+    id = pirn__load(&cell->id, relaxed);
+    if (__builtin_add_overflow(id, (uint64_t)1 << 32, &id) ||
+        id >> 32 > PIRN__GENERATION_MAX || bin->count >= bin->limit)
         return false;
     PIRN_DASSERT(cache->set == pirn__cell_slabs(cell));
     /* relaxed: a lookup that meets the next user's word takes its reference

@@ -135,28 +135,32 @@ static struct pirn__task *next_task(struct pirn_runtime *rt, bool *from_lifo)
     return task;
 }
 
-__attribute__((always_inline)) static inline enum pirn__wake
+/* True if the task wants to run again. */
+__attribute__((always_inline)) static inline bool
 poll_task(struct pirn_runtime *rt, struct pirn__task *task,
-          struct pirn__loop_cx *loop)
+          struct pirn__loop *loop)
 {
+    bool again;
+
     if (rt->histograms != NULL)
-        return pirn__histograms_run(rt->histograms, task, &rt->turn,
-                                    &rt->cache, loop);
-    return pirn__task_run_here(task, &rt->turn, &rt->cache, loop);
+        (void)pirn__histograms_run(rt->histograms, task, loop, &again);
+    else
+        (void)pirn__task_run_here(task, loop, &again);
+    return again;
 }
 
 __attribute__((always_inline)) static inline void
 run_task(struct pirn_runtime *rt, struct pirn__task *task, bool from_lifo,
-         struct pirn__loop_cx *loop)
+         struct pirn__loop *loop)
 {
     /* A task woken by the one before shares its budget, so that two that wake
      * each other cannot run for ever. */
     if (!from_lifo)
         rt->turn.budget = PIRN__COOP_BUDGET;
     count_up(&rt->polls);
-    if (poll_task(rt, task, loop) == PIRN__WAKE_NONE)
+    if (!poll_task(rt, task, loop))
         return;
-    task = rt->turn.task;
+    task = pirn__loop_task(loop);
     pirn__histograms_stamp(&rt->home, task);
     if (pirn__turn_is_deferred(&rt->turn)) {
         count_up(&rt->deferrals);
@@ -171,12 +175,12 @@ static size_t run_ready(struct pirn_runtime *rt)
 {
     struct pirn__local *local = pirn__local();
     struct pirn__turn *outer = local->turn;
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
     size_t polls = 0;
     bool from_lifo;
 
     local->turn = &rt->turn;
-    pirn__loop_cx_init(&loop, &rt->turn);
+    pirn__loop_init(&loop, &rt->turn, &rt->cache);
     pirn__no_suspend_begin(local);
     /* A driver that was given up and comes back resumes nobody. */
     while (polls < rt->event_interval &&
@@ -186,9 +190,9 @@ static size_t run_ready(struct pirn_runtime *rt)
         if (task == NULL)
             break;
         run_task(rt, task, from_lifo, &loop);
+        PIRN__FORGET(rt);
         polls++;
     }
-    rt->turn.task = NULL;
     pirn__no_suspend_end(local);
     local->turn = outer;
     return polls;

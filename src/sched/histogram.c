@@ -92,22 +92,20 @@ static void add_since(struct pirn__histogram *histogram, uint64_t since,
     pirn__histogram_add(histogram, now > since ? now - since : 0);
 }
 
-enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
-                                     struct pirn__task *task,
-                                     struct pirn__turn *turn,
-                                     struct pirn__slab_cache *cache,
-                                     struct pirn__loop_cx *loop)
+bool pirn__histograms_run(struct pirn__histograms *histograms,
+                          struct pirn__task *task, struct pirn__loop *loop,
+                          bool *again)
 {
     uint64_t begun = pirn__sys->clock_ns();
-    enum pirn__wake wake;
+    bool has_turn;
 
     add_since(&histograms->of[PIRN_HISTOGRAM_SCHEDULE_LATENCY],
               *pirn__task_stamp(task), begun);
-    wake = pirn__task_run_here(task, turn, cache, loop);
-    if (pirn__loop_has_turn(loop, turn))
+    has_turn = pirn__task_run_here(task, loop, again);
+    if (has_turn)
         add_since(&histograms->of[PIRN_HISTOGRAM_POLL_TIME], begun,
                   pirn__sys->clock_ns());
-    return wake;
+    return has_turn;
 }
 
 /* Readers. */

@@ -16,7 +16,7 @@
 #include "sys/sys.h"
 #include "task/task.h"
 
-struct pirn__loop_cx;
+struct pirn__loop;
 
 /* Written by the owner, read by anybody. */
 typedef PIRN_ATOMIC(uint64_t) pirn__histogram_count;
@@ -45,11 +45,9 @@ void pirn__histogram_read(const struct pirn__histogram *histogram,
 
 /* Owner: pirn__task_run_here(), measured.  A poll during which the worker went on
  * without this thread is left out: the record went with it. */
-enum pirn__wake pirn__histograms_run(struct pirn__histograms *histograms,
+PIRN__COLD bool pirn__histograms_run(struct pirn__histograms *histograms,
                                      struct pirn__task *task,
-                                     struct pirn__turn *turn,
-                                     struct pirn__slab_cache *cache,
-                                     struct pirn__loop_cx *loop);
+                                     struct pirn__loop *loop, bool *again);
 
 /* By whoever queues a task, before anybody can pop it. */
 static inline void pirn__histograms_stamp(const struct pirn__home *home,

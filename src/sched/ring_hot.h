@@ -52,7 +52,8 @@ static inline bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
     return true;
 }
 
-static inline pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
+static inline bool pirn__ring_take_first(struct pirn__ring *ring,
+                                         pirn_slink **first)
 {
     /* relaxed: a guess that the swap below confirms. */
     uint64_t head = pirn__load(&ring->head, relaxed);
@@ -65,14 +66,23 @@ static inline pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
         uint64_t next;
 
         if (real == tail)
-            return NULL;
+            return false;
         /* While a thief copies, only `real` moves. */
         next = pirn__ring_pack(steal == real ? real + 1 : steal, real + 1);
         /* release [ring.head]: a thief that sees this head sees a tail that is
          * not older, or it would count tasks that are not there. */
-        if (pirn__cas_weak(&ring->head, &head, next, release, relaxed))
-            return pirn__ring_get(ring, real);
+        if (pirn__cas_weak(&ring->head, &head, next, release, relaxed)) {
+            *first = pirn__ring_get(ring, real);
+            return true;
+        }
     }
+}
+
+static inline pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
+{
+    pirn_slink *first;
+
+    return pirn__ring_take_first(ring, &first) ? first : NULL;
 }
 
 static inline uint32_t pirn__ring_len(const struct pirn__ring *ring)

@@ -203,14 +203,19 @@ static inline void put_back(struct pirn__worker *worker,
     share_batch(worker);
 }
 
-__attribute__((always_inline)) static inline enum pirn__wake
+__attribute__((always_inline)) static inline bool
 poll_task(struct pirn__worker *worker, struct pirn__task *task,
-          struct pirn__loop_cx *loop)
+          struct pirn__loop *loop, bool *again)
 {
-    if (worker->histograms != NULL)
-        return pirn__histograms_run(worker->histograms, task, &worker->turn,
-                                    &worker->cache, loop);
-    return pirn__task_run_here(task, &worker->turn, &worker->cache, loop);
+    bool wants_again, has_turn;
+
+    if (worker->histograms == NULL)
+        return pirn__task_run_here(task, loop, again);
+    /* Not by `again` itself, which then could be in no register. */
+    has_turn = pirn__histograms_run(worker->histograms, task, loop,
+                                    &wants_again);
+    *again = wants_again;
+    return has_turn;
 }
 
 /* A shutdown that waits for the last task looks again: before each sleep, and
@@ -224,9 +229,9 @@ static void tell_shutdown(struct pirn__pool *pool)
 /* A task that has lost its worker waits for another one.  After a stop by force
  * there is none, and it only has to be dropped: here. */
 PIRN__COLD static void leave_alone(struct pirn__pool *pool,
-                                   enum pirn__wake wake)
+                                   struct pirn__task *task, bool again)
 {
-    struct pirn__task *task = pirn__local()->lone.task;
+    enum pirn__wake wake = again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
 
     /* Ends: every task was aborted before the stop. */
     while (wake == PIRN__WAKE_SUBMIT && pirn__pool_is_stopped(pool) &&
@@ -240,20 +245,18 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
  * must not be touched any more. */
 __attribute__((always_inline)) static inline bool
 run_task(struct pirn__worker *worker, struct pirn__task *task,
-         struct pirn__loop_cx *loop)
+         struct pirn__loop *loop)
 {
-    enum pirn__wake wake;
+    bool again;
 
     pirn__count(&worker->counters.polls);
-    wake = poll_task(worker, task, loop);
-    if (!pirn__loop_has_turn(loop, &worker->turn)) {
+    if (!poll_task(worker, task, loop, &again)) {
         /* Constant, as long as this thread has not ended. */
-        leave_alone(worker->pool, wake);
+        leave_alone(worker->pool, pirn__loop_task(loop), again);
         return false;
     }
-    if (wake == PIRN__WAKE_SUBMIT)
-        put_back(worker, worker->turn.task);
-    worker->turn.task = NULL;
+    if (again)
+        put_back(worker, pirn__loop_task(loop));
     return true;
 }
 
@@ -426,48 +429,44 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
  * it, and no rest and no search comes to its end by that. */
 static inline bool takes_itself(const struct pirn__worker *worker)
 {
-    return !worker->asks_pool && !worker->keeps_thread && !worker->rested &&
-           !worker->searching && !is_due(worker, worker->look_at);
+    return worker->looks_aside == 0 && !is_due(worker, worker->look_at);
 }
 
-static inline pirn_slink *take_lifo(struct pirn__worker *worker)
+static inline bool take_lifo(struct pirn__worker *worker, pirn_slink **link)
 {
-    pirn_slink *link = NULL;
-
-    if (pirn__worker_has_lifo(worker) && worker->lifo_runs < PIRN__LIFO_RUNS)
-        link = pirn__worker_swap_lifo(worker, NULL);
-    if (link == NULL)
-        return NULL;
+    if (!pirn__worker_has_lifo(worker) || worker->lifo_runs >= PIRN__LIFO_RUNS)
+        return false;
+    *link = pirn__worker_swap_lifo(worker, NULL);
+    if (*link == NULL)
+        return false;
     worker->lifo_runs++;
     pirn__count(&worker->counters.lifo_runs);
-    return link;
+    return true;
 }
 
-static inline pirn_slink *take_itself(struct pirn__worker *worker)
+/* Where the ring is empty, the pool, asked next, has to know of the runs. */
+static inline bool take_itself(struct pirn__worker *worker, pirn_slink **link)
 {
-    pirn_slink *link = take_lifo(worker);
-
-    if (link != NULL)
-        return link;
-    link = pirn__ring_pop(&worker->ring);
-    /* The pool, asked next, has to know of the runs. */
-    if (link == NULL)
-        return NULL;
+    if (take_lifo(worker, link))
+        return true;
+    if (!pirn__ring_take_first(&worker->ring, link))
+        return false;
     worker->lifo_runs = 0;
     worker->turn.budget = PIRN__COOP_BUDGET;
-    return link;
+    return true;
 }
 
 /* The next one, if that takes no more than a look at what is at hand. */
-static inline struct pirn__task *next_at_hand(struct pirn__worker *worker)
+static inline bool next_at_hand(struct pirn__worker *worker,
+                                struct pirn__task **task)
 {
     pirn_slink *link;
 
     worker->tick++;
-    if (!takes_itself(worker))
-        return NULL;
-    link = take_itself(worker);
-    return link == NULL ? NULL : pirn__task_of_link(link);
+    if (!takes_itself(worker) || !take_itself(worker, &link))
+        return false;
+    *task = pirn__task_of_link(link);
+    return true;
 }
 
 /* Become a searcher, unless there are enough.  One who sees something does in
@@ -621,10 +620,10 @@ find_task(struct pirn__worker *worker)
 void pirn__worker_drain(struct pirn__worker *worker)
 {
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
     struct pirn__task *task;
 
-    pirn__loop_cx_init(&loop, &worker->turn);
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     release_deferred(worker);
     /* Ends: past the deadline a popped task is only dropped. */
     while ((task = tasks->pop(worker)) != NULL ||
@@ -650,24 +649,25 @@ static void end_run(struct pirn__worker *worker)
 void pirn__worker_run(struct pirn__worker *worker)
 {
     struct pirn__local *local = pirn__local();
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
 
     PIRN_ASSERT(local != NULL);
     local->driving = &worker->pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
-    pirn__loop_cx_init(&loop, &worker->turn);
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
     worker->asks_pool = !worker->by_ring;
     worker->rested = true;
     while (!pirn__pool_is_stopped(worker->pool)) {
-        struct pirn__task *task = next_at_hand(worker);
+        struct pirn__task *task;
 
-        if (task == NULL)
+        if (__builtin_expect(!next_at_hand(worker, &task), 0))
             task = find_task(worker);
         if (task != NULL && !run_task(worker, task, &loop))
             break;
+        PIRN__FORGET(worker);
     }
     if (local->worker == worker)
         end_run(worker);

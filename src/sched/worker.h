@@ -83,11 +83,16 @@ struct pirn__worker {
                      stamped */
     uint32_t spent_turns; /* that ended for want of budget, since it looked */
     uint64_t spent_ns;    /* when it last looked for the sake of those */
-    /* One of these four is set: the next task is not looked for in place. */
-    bool searching;
-    bool rested; /* has slept and not found a task since */
-    bool keeps_thread; /* has had pinned tasks */
-    bool asks_pool; /* constant: not by_ring */
+    union {
+        struct {
+            bool searching;
+            bool rested; /* has slept and not found a task since */
+            bool keeps_thread; /* has had pinned tasks */
+            bool asks_pool; /* constant: not by_ring */
+        };
+        uint32_t looks_aside; /* not 0: one of them is set, and the next task is
+                                 not taken in place */
+    };
     bool hunting; /* see nap.h */
     bool pinned_first; /* before the ring, next time */
     bool spill_first;  /* before the shared queue, next time */

@@ -46,12 +46,14 @@ enum pirn__defer {
 struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
     struct pirn__timers *timers;  /* the wheel for entries armed here */
-    struct pirn__task *task;      /* NULL for block_on and plain threads */
-    const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
+    struct pirn__task *task;      /* NULL between two polls, for block_on and
+                                     plain threads */
+    const pirn_waker *own_waker;  /* the poll's, of that task, to which its
+                                     references are lent; or NULL */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
-    struct pirn__ledger *quiet_ledger; /* the same; NULL where somebody is told of
-                                          each end */
+    struct pirn__ledger *quiet_ledger; /* the same, of one who has a cache of cells
+                                          and nobody to tell of each end */
     uint32_t worker_index;        /* of a pool; 0 */
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this

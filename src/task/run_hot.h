@@ -9,26 +9,36 @@
 
 #include "task/task.h"
 
-/* What a loop hands to each poll that it makes.  On the stack of the loop: where a
- * worker goes on on another thread during a poll, it has another one there. */
-struct pirn__loop_cx {
-    pirn_waker waker; /* of the task that is polled */
-    pirn_cx cx;
+/* A loop that runs tasks.  On its stack: where a worker goes on on another thread
+ * during a poll, it has another one there. */
+struct pirn__loop {
+    pirn_waker waker; /* of the task that was polled last */
+    pirn_cx cx;       /* handed to each poll */
+    struct pirn__turn *turn;
+    struct pirn__slab_cache *cache; /* or NULL, if the turn has no quiet_ledger */
 };
 
-static inline void pirn__loop_cx_init(struct pirn__loop_cx *loop,
-                                      struct pirn__turn *turn)
+static inline void pirn__loop_init(struct pirn__loop *loop,
+                                   struct pirn__turn *turn,
+                                   struct pirn__slab_cache *cache)
 {
     turn->local = pirn__local();
     loop->waker = pirn__task_waker_borrowed(NULL);
     loop->cx = (pirn_cx){.waker = &loop->waker, .turn_ = turn};
+    loop->turn = turn;
+    loop->cache = cache;
+    turn->own_waker = &loop->waker;
+}
+
+static inline struct pirn__task *pirn__loop_task(const struct pirn__loop *loop)
+{
+    return loop->waker.data;
 }
 
 /* False if the worker has gone on without us, with its turn and its cache. */
-static inline bool pirn__loop_has_turn(const struct pirn__loop_cx *loop,
-                                       const struct pirn__turn *turn)
+static inline bool pirn__loop_has_turn(const struct pirn__loop *loop)
 {
-    return loop->cx.turn_ == turn;
+    return loop->cx.turn_ == loop->turn;
 }
 
 /* task.c: settle a task that said READY; with NULL for a cache that is another
@@ -65,51 +75,56 @@ static inline bool pirn__task_end_unseen(struct pirn__task *task,
         return true;
     }
     turn->task = NULL;
-    if (cache == NULL ||
-        !pirn__slab_give_cached(cache, &task->cell, task->size))
+    if (!pirn__slab_give_cached(cache, &task->cell, task->size))
         pirn__slabs_give(cache, &task->cell);
     return true;
 }
 
-/* pirn__task_run() with the loop's own cx, for which `turn` is made.  After SUBMIT
- * the task is loop->cx.turn_->task, which a loop reads there: nothing is at hand
- * any more where a fiber was entered. */
-__attribute__((always_inline)) static inline enum pirn__wake
-pirn__task_run_here(struct pirn__task *task, struct pirn__turn *turn,
-                    struct pirn__slab_cache *cache, struct pirn__loop_cx *loop)
+/* pirn__task_run(), of a loop.  *again: the task, which is pirn__loop_task(), has to
+ * be submitted.  False if the worker has gone on without us.
+ *
+ * Nothing but what `loop` holds is used after the poll: no register outlasts that a
+ * fiber is entered. */
+__attribute__((always_inline)) static inline bool
+pirn__task_run_here(struct pirn__task *task, struct pirn__loop *loop,
+                    bool *again)
 {
-    pirn_future *future = pirn__task_future(task);
+    struct pirn__turn *turn = loop->turn;
     enum pirn__start start;
+    pirn_future *future;
     enum pirn_poll poll;
 
+    *again = false;
     loop->waker.data = task;
     turn->task = task;
-    turn->own_waker = &loop->waker;
     turn->failed = false;
     turn->deferred = PIRN__DEFER_NOT;
     turn->loan = PIRN__LOAN;
     start = pirn__state_start(pirn__task_state(task), turn->worker_index);
     if (start != PIRN__START_POLL &&
-        !pirn__task_start_aside(task, turn, start, cache))
-        return PIRN__WAKE_NONE;
+        !pirn__task_start_aside(task, turn, start, loop->cache))
+        return true;
+    future = pirn__task_future(task);
     poll = future->ops->poll(future, &loop->cx);
     if (poll == PIRN__POLL_ENTERS) {
         poll = (enum pirn_poll)pirn__host_enter(&turn->local->host,
                                                turn->context);
-        task = loop->cx.turn_->task;
+        task = pirn__loop_task(loop);
     }
+    turn = loop->cx.turn_;
     if (poll == PIRN_PENDING) {
-        turn = loop->cx.turn_;
-        turn->own_waker = NULL;
-        return pirn__state_end(pirn__task_state(task),
-                               turn->deferred != PIRN__DEFER_NOT, turn->loan);
+        turn->task = NULL;
+        *again = pirn__state_end(pirn__task_state(task),
+                                 turn->deferred != PIRN__DEFER_NOT,
+                                 turn->loan) == PIRN__WAKE_SUBMIT;
+    } else if (pirn__task_future(task)->ops->outcome == NULL &&
+               pirn__task_end_unseen(task, turn, loop->cache)) {
+        return true;
+    } else {
+        pirn__task_end(task, turn,
+                       pirn__loop_has_turn(loop) ? loop->cache : NULL);
     }
-    if (!pirn__loop_has_turn(loop, turn))
-        pirn__task_end(task, loop->cx.turn_, NULL);
-    else if (pirn__task_future(task)->ops->outcome != NULL ||
-             !pirn__task_end_unseen(task, turn, cache))
-        pirn__task_end(task, turn, cache);
-    return PIRN__WAKE_NONE;
+    return pirn__loop_has_turn(loop);
 }
 
 #endif /* PIRN_TASK_RUN_HOT_H */

@@ -180,10 +180,9 @@ static char *keep_message(struct pirn__home *home, const char *message)
     return copy;
 }
 
-/* The loan goes back whole, and nothing is lent any more. */
+/* The loan goes back whole. */
 static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 {
-    turn->own_waker = NULL;
     if (turn->loan < PIRN__LOAN)
         pirn__state_ref_many(pirn__task_state(task), PIRN__LOAN - turn->loan);
     /* The group has a reference, so that none of these is the last. */
@@ -237,8 +236,11 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     pirn__state *state = pirn__task_state(task);
     bool joinable = (pirn__state_peek(state) & PIRN__JOIN_INTEREST) != 0;
     const char *message = turn->failed ? turn->message : "";
+    const pirn_waker *own_waker = turn->own_waker;
     struct pirn__home *home = turn->home;
 
+    /* Nothing is lent any more. */
+    turn->own_waker = NULL;
     repay_loan(task, turn);
     if (ready && !joinable) {
         if (pirn__task_future(task)->ops->discard != NULL)
@@ -250,6 +252,8 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
     pirn__group_leave(task->group, turn->ledger, outcome);
     if (outcome < 0 || joinable || !end_unseen(task, cache))
         publish_end(task, home, outcome, message, ready, cache);
+    turn->own_waker = own_waker;
+    turn->task = NULL;
 }
 
 static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
@@ -277,16 +281,20 @@ bool pirn__task_start_aside(struct pirn__task *task, struct pirn__turn *turn,
     case PIRN__START_LEAVE:
         break;
     }
-    turn->own_waker = NULL;
+    turn->task = NULL;
     return false;
 }
 
 void pirn__task_end_counted(struct pirn__task *task, struct pirn__turn *turn,
                             struct pirn__slab_cache *cache)
 {
+    const pirn_waker *own_waker = turn->own_waker;
+
     turn->own_waker = NULL;
     if (!end_unseen(task, cache))
         publish_end(task, turn->home, 0, "", false, cache);
+    turn->own_waker = own_waker;
+    turn->task = NULL;
 }
 
 void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
@@ -306,8 +314,10 @@ void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
 enum pirn__wake pirn__task_run(struct pirn__task *task, struct pirn__turn *turn,
                                struct pirn__slab_cache *cache)
 {
-    struct pirn__loop_cx loop;
+    struct pirn__loop loop;
+    bool again;
 
-    pirn__loop_cx_init(&loop, turn);
-    return pirn__task_run_here(task, turn, cache, &loop);
+    pirn__loop_init(&loop, turn, cache);
+    (void)pirn__task_run_here(task, &loop, &again);
+    return again ? PIRN__WAKE_SUBMIT : PIRN__WAKE_NONE;
 }
