@@ -108,10 +108,7 @@ static inline void finish(struct pirn__fiber *fiber)
 static inline enum pirn_poll resume(struct pirn__fiber *fiber,
                                     struct pirn__local *local)
 {
-    struct pirn__turn *turn = fiber->cx->turn_;
-
-    turn->host = &local->host;
-    turn->context = &fiber->context;
+    fiber->cx->turn_->context = &fiber->context;
     fiber->local = local;
     fiber->no_suspend = local->no_suspend;
     fiber->state = PIRN__FIBER_RUNNING;
@@ -140,17 +137,27 @@ static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
                        fp_controls);
 }
 
-static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
+/* Apart, so that a poll that only resumes the fiber makes no call. */
+__attribute__((noinline)) static enum pirn_poll
+prepare_and_resume(struct pirn__fiber *fiber, struct pirn_runtime *rt,
+                   struct pirn__local *local)
 {
-    struct pirn__fiber *fiber = fiber_of(self);
-    struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
-    struct pirn__local *local = pirn__local();
-
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
     if (fiber->state == PIRN__FIBER_NEW)
         start(fiber, rt, local);
+    return resume(fiber, local);
+}
+
+static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct pirn__fiber *fiber = fiber_of(self);
+    struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
+    struct pirn__local *local = cx->turn_->local;
+
     fiber->cx = cx;
+    if (rt->overflow_report || fiber->state == PIRN__FIBER_NEW)
+        return prepare_and_resume(fiber, rt, local);
     return resume(fiber, local);
 }
 

@@ -149,7 +149,7 @@ static int fiber_await(struct pirn__local *local, pirn_future *future,
     if (deadline.ns != 0)
         rc = set_clock(fiber, deadline);
     else
-        rc = fiber->cx->turn_->deferred ? 0 : -ETIMEDOUT;
+        rc = pirn__turn_is_deferred(fiber->cx->turn_) ? 0 : -ETIMEDOUT;
     if (rc < 0)
         return give_up(future, rc);
     return wait_for(fiber, future, deadline);

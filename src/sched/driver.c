@@ -162,7 +162,7 @@ run_task(struct pirn_runtime *rt, struct pirn__task *task, bool from_lifo,
         return;
     task = pirn__loop_task(loop);
     pirn__histograms_stamp(&rt->home, task);
-    if (rt->turn.deferred) {
+    if (pirn__turn_is_deferred(&rt->turn)) {
         count_up(&rt->deferrals);
         pirn__queue_push(&rt->deferred, &task->cell.link);
     } else {

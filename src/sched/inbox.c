@@ -40,9 +40,3 @@ bool pirn__inbox_take(struct pirn__inbox *inbox, struct pirn__queue *queue)
     pirn__queue_splice(queue, &taken);
     return true;
 }
-
-bool pirn__inbox_has_some(struct pirn__inbox *inbox)
-{
-    /* seq_cst [inbox.top]: after the owner's announcement that it sleeps. */
-    return pirn__load(&inbox->top, seq_cst) != NULL;
-}

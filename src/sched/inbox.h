@@ -25,6 +25,10 @@ bool pirn__inbox_take(struct pirn__inbox *inbox, struct pirn__queue *queue);
 
 /* True if something is in; reliable after the owner has announced its sleep
  * with a seq_cst store. */
-bool pirn__inbox_has_some(struct pirn__inbox *inbox);
+static inline bool pirn__inbox_has_some(struct pirn__inbox *inbox)
+{
+    /* seq_cst [inbox.top]: after the owner's announcement that it sleeps. */
+    return pirn__load(&inbox->top, seq_cst) != NULL;
+}
 
 #endif /* PIRN_SCHED_INBOX_H */

@@ -44,6 +44,7 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     pirn__init(&worker->own_fd, -1);
     worker->cache.may_grow = true;
     worker->shared_at = rt->shared_interval;
+    worker->inbox_at = PIRN__INBOX_INTERVAL;
     worker->events_at = rt->event_interval;
     rc = pirn__harvest_init(&worker->harvest, &rt->alloc);
     if (rc < 0)

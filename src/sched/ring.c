@@ -133,14 +133,3 @@ uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out)
     }
     return taken;
 }
-
-uint32_t pirn__ring_len(const struct pirn__ring *ring)
-{
-    /* acquire [ring.head]: before the tail, so that the tail is not older; one
-     * that is itself too old only makes the ring look fuller. */
-    uint64_t head = pirn__load(&ring->head, acquire);
-    /* seq_cst [ring.tail]: after the caller has said that it sleeps. */
-    uint32_t tail = pirn__load(&ring->tail, seq_cst);
-
-    return tail - pirn__ring_real_of(head);
-}

@@ -59,7 +59,7 @@ pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into);
 uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out);
 
 /* Any thread.  How many are in, a moment ago; the look is seq_cst. */
-uint32_t pirn__ring_len(const struct pirn__ring *ring);
+static inline uint32_t pirn__ring_len(const struct pirn__ring *ring);
 
 /* The inline ones. */
 #include "sched/ring_hot.h"

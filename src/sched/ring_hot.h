@@ -85,4 +85,15 @@ static inline pirn_slink *pirn__ring_pop(struct pirn__ring *ring)
     return pirn__ring_take_first(ring, &first) ? first : NULL;
 }
 
+static inline uint32_t pirn__ring_len(const struct pirn__ring *ring)
+{
+    /* acquire [ring.head]: before the tail, so that the tail is not older; one
+     * that is itself too old only makes the ring look fuller. */
+    uint64_t head = pirn__load(&ring->head, acquire);
+    /* seq_cst [ring.tail]: after the caller has said that it sleeps. */
+    uint32_t tail = pirn__load(&ring->tail, seq_cst);
+
+    return tail - pirn__ring_real_of(head);
+}
+
 #endif /* PIRN_SCHED_RING_HOT_H */

@@ -111,23 +111,48 @@ static bool has_spent_long(struct pirn__worker *worker)
     return true;
 }
 
-/* Must the task that has just run wait for a look at the events?  Not for want of
- * budget, where the others come first in any case, which is so in a ring; but with
- * those who have yielded and wait for that look.  Tasks that come back again and
- * again keep the ring from running empty, which is when a worker looks elsewhere:
- * so it does now and then. */
+/* Ticks come round. */
+static bool is_sooner(uint32_t tick, uint32_t other)
+{
+    return (int32_t)(tick - other) < 0;
+}
+
+static uint32_t sooner(uint32_t one, uint32_t other)
+{
+    return is_sooner(one, other) ? one : other;
+}
+
+/* The next time that something comes before the ring. */
+static void plan_look(struct pirn__worker *worker)
+{
+    worker->look_at = sooner(worker->inbox_at,
+                             sooner(worker->shared_at, worker->events_at));
+}
+
+/* All that does not wait in the ring comes first at this tick, if not before. */
+PIRN__COLD static void look_by(struct pirn__worker *worker, uint32_t tick)
+{
+    worker->shared_at = sooner(worker->shared_at, tick);
+    worker->inbox_at = sooner(worker->inbox_at, tick);
+    worker->events_at = sooner(worker->events_at, tick);
+    plan_look(worker);
+}
+
+/* Must the task that has just run wait apart for a look at the events?  Not for
+ * want of budget, where the others come first in any case, which is so in a ring;
+ * but with those who do wait for that look.  Tasks that come back again and again
+ * keep the ring from running empty, which is when a worker looks elsewhere: so it
+ * does now and then, and what it finds comes first. */
 static bool waits_for_look(struct pirn__worker *worker)
 {
     if (worker->turn.deferred != PIRN__DEFER_TO_OTHERS ||
         worker->pool->tasks->steal == NULL ||
         pirn__inbox_has_some(&worker->deferred))
-        return worker->turn.deferred != PIRN__DEFER_NOT;
+        return pirn__turn_is_deferred(&worker->turn);
     worker->spent_turns++;
     if (worker->spent_turns < PIRN__SPENT_TURNS && !has_spent_long(worker))
         return false;
-    worker->shared_at = worker->tick;
-    worker->events_at = worker->tick;
-    worker->look_at = worker->tick;
+    look_by(worker, worker->tick);
     return true;
 }
 
@@ -135,7 +160,7 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
                                           struct pirn__task *task)
 {
     pirn__histograms_stamp(&worker->pool->rt->home, task);
-    if (worker->turn.deferred != PIRN__DEFER_NOT)
+    if (pirn__turn_is_deferred(&worker->turn))
         pirn__count(&worker->counters.yields);
     if (waits_for_look(worker)) {
         pirn__inbox_push(&worker->deferred, &task->cell.link);
@@ -146,13 +171,34 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
                                     PIRN__ORIGIN_WAKE);
 }
 
+/* Who has yielded waits in the ring like anybody else, if the look at the events
+ * comes before its turn; thieves may bring that forward.  Not while others wait
+ * apart for that look. */
+__attribute__((noinline)) static void
+put_back_deferred(struct pirn__worker *worker, struct pirn__task *task)
+{
+    uint32_t turn = worker->tick + pirn__ring_len(&worker->ring) + 1;
+
+    if (worker->turn.deferred != PIRN__DEFER_TO_EVENTS ||
+        pirn__inbox_has_some(&worker->deferred) ||
+        !pirn__ring_push(&worker->ring, &task->cell.link)) {
+        put_back_elsewhere(worker, task);
+        return;
+    }
+    pirn__count(&worker->counters.yields);
+    if (is_sooner(turn, worker->events_at))
+        look_by(worker, turn);
+}
+
 /* A task that wants to run again. */
 static inline void put_back(struct pirn__worker *worker,
                             struct pirn__task *task)
 {
-    if (!worker->by_ring || worker->turn.deferred != PIRN__DEFER_NOT ||
-        pirn__state_is_pinned(pirn__task_state(task)) ||
-        !pirn__ring_push(&worker->ring, &task->cell.link))
+    if (!worker->by_ring || pirn__state_is_pinned(pirn__task_state(task)))
+        put_back_elsewhere(worker, task);
+    else if (pirn__turn_is_deferred(&worker->turn))
+        put_back_deferred(worker, task);
+    else if (!pirn__ring_push(&worker->ring, &task->cell.link))
         put_back_elsewhere(worker, task);
     share_batch(worker);
 }
@@ -229,6 +275,7 @@ int pirn__worker_hand_off(struct pirn__local *local)
                                       .own_waker = worker->turn.own_waker,
                                       .worker_index = worker->index,
                                       .budget = worker->turn.budget,
+                                      .deferred = worker->turn.deferred,
                                       .loan = worker->turn.loan};
     worker->turn.task = NULL;
     local->turn = &local->lone;
@@ -337,22 +384,10 @@ static void found_work(struct pirn__worker *worker)
         leave_rest(worker);
 }
 
-/* True if that tick has come; they come round. */
+/* True if that tick has come. */
 static bool is_due(const struct pirn__worker *worker, uint32_t tick)
 {
-    return (int32_t)(worker->tick - tick) >= 0;
-}
-
-/* The next time that something comes before the ring. */
-static void plan_look(struct pirn__worker *worker)
-{
-    uint32_t ticks = PIRN__INBOX_INTERVAL - worker->tick % PIRN__INBOX_INTERVAL;
-
-    if (worker->shared_at - worker->tick < ticks)
-        ticks = worker->shared_at - worker->tick;
-    if (worker->events_at - worker->tick < ticks)
-        ticks = worker->events_at - worker->tick;
-    worker->look_at = worker->tick + ticks;
+    return !is_sooner(worker->tick, tick);
 }
 
 /* A task woken by the one before shares its budget. */
@@ -380,9 +415,9 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
         worker->events_at = worker->tick + worker->pool->rt->event_interval;
         look_for_events(worker);
     }
-    plan_look(worker);
     if (task == NULL)
         task = tasks->pop(worker);
+    plan_look(worker);
     if (task == NULL) {
         worker->lifo_runs = 0;
         task = tasks->pop_shared(worker);

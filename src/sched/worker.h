@@ -76,7 +76,8 @@ struct pirn__worker {
     uint32_t lifo_runs;
     uint32_t tick;      /* counts what it looks for to run */
     uint32_t shared_at; /* the tick at which it looks at the shared queue */
-    uint32_t events_at; /* the same for events */
+    uint32_t inbox_at;  /* the same for its inbox */
+    uint32_t events_at; /* and for events */
     uint32_t look_at;   /* the next tick at which the ring does not come first */
     bool by_ring; /* constant: what gets ready here waits in the ring, and is not
                      stamped */

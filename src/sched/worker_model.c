@@ -348,15 +348,18 @@ static enum pirn_poll next_turn_poll(pirn_future *self, pirn_cx *cx)
     if (pirn__add(&turns, 1, relaxed) > 0)
         return meeting_poll(self, cx);
     meet(&condition);
-    pirn_waker_wake_by_ref(cx->waker);
+    if (explore_choose(2) == 0)
+        pirn_waker_wake_by_ref(cx->waker);
+    else
+        pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
     return PIRN_PENDING;
 }
 
 static const pirn_future_ops next_turn_ops = {.poll = next_turn_poll,
                                               .drop = nothing_drop};
 
-/* Goal: a task that wants another turn, alone in the ring, gets another worker
- * when the one that it has woken comes first. */
+/* Goal: a task that wants another turn, or yields, alone in the ring, gets another
+ * worker when the one that it has woken comes first. */
 MODEL(worker_turn_behind_a_woken_task, .preemptions = -1, .stale = -1,
       .spurious = -1, .timeouts = -1)
 {

@@ -816,29 +816,112 @@ TEST(worker_alone_sleeps_without_a_look_before)
     }
 }
 
-/* Yield once. */
+/* Yield once; there is one look in between. */
 static enum pirn_poll step_yield_once(struct probe *probe, pirn_cx *cx)
 {
     struct stage *stage = probe->arg;
 
-    if (stage->counts[0]++ > 0)
+    stage->counts[0]++;
+    EXPECT_EQ(probe->polls, waits.count);
+    if (probe->polls > 0)
         return PIRN_READY;
     pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
     return PIRN_PENDING;
 }
 
-/* Goal: what has yielded waits for a look for events, not for an event.
- * Method: a task that yields in a pool of one. */
+/* Goal: what has yielded waits for a look for events, not for an event; one look is
+ * enough for all that have yielded.
+ * Method: a task that yields in a pool of one, and several. */
 TEST(worker_alone_looks_for_who_has_yielded)
 {
     struct stage stage;
 
+    for (uint64_t tasks = 1; tasks <= 9; tasks += 8) {
+        stage_init(&stage, 1);
+        for (uint64_t i = 0; i < tasks; i++)
+            spawn(&stage, step_yield_once);
+        stage_run_noting_waits(&stage);
+        EXPECT_EQ(2 * tasks, stage.counts[0]);
+        EXPECT_EQ(tasks, count_of(&stage.worker->counters.yields));
+        EXPECT_EQ(2, waits.count);
+        EXPECT_EQ(0, waits.deadlines[0]);
+        stage_deinit(&stage);
+    }
+}
+
+static enum pirn_poll step_note_and_wait(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    note(stage, 'i');
+    if (probe->polls > 0)
+        return PIRN_READY;
+    stage->waker = pirn_waker_clone(cx->waker);
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_note_outside(struct probe *probe, pirn_cx *cx)
+{
+    (void)cx;
+    note(probe->arg, 'o');
+    return PIRN_READY;
+}
+
+/* Yield when others have become ready elsewhere. */
+static enum pirn_poll step_ready_others_and_yield(struct probe *probe,
+                                                  pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    note(stage, 'y');
+    if (probe->polls > 0)
+        return step_stop(probe, cx);
+    rig_leave();
+    spawn(stage, step_note_outside);
+    pirn_waker_wake(pirn_waker_take(&stage->waker));
+    rig_become(&stage->rig, 0);
+    pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
+    return PIRN_PENDING;
+}
+
+/* Goal: who has yielded comes after all that is ready, wherever it waits.
+ * Method: a task that others have spawned, and one that they have woken. */
+TEST(worker_yield_lets_all_others_run_first)
+{
+    struct stage stage;
+
     stage_init(&stage, 1);
-    spawn(&stage, step_yield_once);
-    stage_run_noting_waits(&stage);
-    EXPECT_EQ(2, stage.counts[0]);
-    EXPECT_EQ(2, waits.count);
-    EXPECT_EQ(0, waits.deadlines[0]);
+    spawn(&stage, step_note_and_wait);
+    spawn(&stage, step_ready_others_and_yield);
+    stage_run(&stage);
+    EXPECT_STR_EQ("iyoiy", stage.trace);
+    stage_deinit(&stage);
+}
+
+/* Yield behind as many as a ring holds. */
+static enum pirn_poll step_fill_and_yield(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls > 0) {
+        EXPECT_EQ(PIRN__RING_SIZE, stage->counts[0]);
+        return step_stop(probe, cx);
+    }
+    for (int i = 0; i < PIRN__RING_SIZE; i++)
+        spawn(stage, step_count);
+    pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
+    return PIRN_PENDING;
+}
+
+/* Goal: nor is it lost, or out of order, where the ring is full. */
+TEST(worker_yield_behind_a_full_ring)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_fill_and_yield);
+    stage_run(&stage);
+    EXPECT_EQ(PIRN__RING_SIZE, stage.counts[0]);
     stage_deinit(&stage);
 }
 

@@ -25,7 +25,7 @@ static bool gives_way(pirn_giver *giver, int task, uint16_t kind, bool *again)
 
     cx.turn_ = &turn;
     gives = pirn__giver_gives_way(giver, &cx, &waiter);
-    EXPECT_EQ(gives, turn.deferred);
+    EXPECT_EQ(gives, pirn__turn_is_deferred(&turn));
     EXPECT_EQ(gives, p.wakes);
     *again = pirn__giver_gives_way(giver, &cx, &waiter);
     return gives;

@@ -55,6 +55,17 @@ void pirn__switch_fp(struct pirn__context *from, struct pirn__context *to)
     }
 }
 
+#if PIRN__SWITCH_IN_PLACE
+
+int pirn__switch_fp_return(struct pirn__context *from, struct pirn__host *host,
+                           int word)
+{
+    pirn__switch_fp(from, &host->context);
+    return pirn__switch_return(from, host, word);
+}
+
+#endif
+
 static void *aligned_top(void *stack_base, size_t stack_size)
 {
     uintptr_t top = (uintptr_t)stack_base + stack_size;

@@ -193,13 +193,17 @@ pirn__host_enter(struct pirn__host *host, struct pirn__context *to)
     return word;
 }
 
+/* switch.c: the same for a context with `fp_controls`. */
+int pirn__switch_fp_return(struct pirn__context *from, struct pirn__host *host,
+                           int word);
+
 /* Back to the host, with a word, until `from` is entered again.  Returns 0, so that
  * it may be the last act of a function, which is a jump. */
 static inline int pirn__host_return(struct pirn__context *from,
                                     struct pirn__host *host, int word)
 {
     if (__builtin_expect(from->fp_controls, 0))
-        pirn__switch_fp(from, &host->context);
+        return pirn__switch_fp_return(from, host, word);
     return pirn__switch_return(from, host, word);
 }
 

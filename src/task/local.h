@@ -37,6 +37,7 @@ enum {
 /* Whether a task that is PENDING is run again all the same, and when. */
 enum pirn__defer {
     PIRN__DEFER_NOT,
+    PIRN__DEFER_AS_WOKEN, /* it has woken itself: as any that is woken, at once */
     PIRN__DEFER_TO_EVENTS, /* after the others and the driver */
     PIRN__DEFER_TO_OTHERS, /* its budget is used up: after the others, and after
                               the driver every few times */
@@ -62,8 +63,8 @@ struct pirn__turn {
     int32_t budget;               /* coop units left */
     uint64_t now_ns;              /* the runtime's time, some moment ago in this
                                      turn; 0: nobody has looked */
-    struct pirn__host *host;      /* to enter, with PIRN__POLL_ENTERS, */
-    struct pirn__context *context; /* this */
+    struct pirn__local *local;    /* whoever runs a task: of this thread */
+    struct pirn__context *context; /* to be entered, with PIRN__POLL_ENTERS */
     uint32_t loan;                /* references left to hand out; see state.h */
     uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */
@@ -250,6 +251,12 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
     poll = future->ops->poll(future, cx);
     pirn__no_suspend_end(local);
     return poll;
+}
+
+/* True if more is asked for than to be run again. */
+static inline bool pirn__turn_is_deferred(const struct pirn__turn *turn)
+{
+    return turn->deferred > PIRN__DEFER_AS_WOKEN;
 }
 
 /* In a poll that has a turn and is about to return PIRN_PENDING: be polled again

@@ -22,6 +22,7 @@ static inline void pirn__loop_init(struct pirn__loop *loop,
                                    struct pirn__turn *turn,
                                    struct pirn__slab_cache *cache)
 {
+    turn->local = pirn__local();
     loop->waker = pirn__task_waker_borrowed(NULL);
     loop->cx = (pirn_cx){.waker = &loop->waker, .turn_ = turn};
     loop->turn = turn;
@@ -106,7 +107,8 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__loop *loop,
     future = pirn__task_future(task);
     poll = future->ops->poll(future, &loop->cx);
     if (poll == PIRN__POLL_ENTERS) {
-        poll = (enum pirn_poll)pirn__host_enter(turn->host, turn->context);
+        poll = (enum pirn_poll)pirn__host_enter(&turn->local->host,
+                                               turn->context);
         task = pirn__loop_task(loop);
     }
     turn = loop->cx.turn_;

@@ -151,8 +151,24 @@ PIRN__COLD static void wake_foreign_by_ref(const pirn_waker *waker)
     leave_foreign(local);
 }
 
+/* A task that wakes itself in its poll runs again: a mark that this thread alone
+ * reads, at the end of the poll.  False: it is another's waker. */
+static inline bool wake_own(const pirn_waker *waker)
+{
+    struct pirn__local *local = pirn__tls_get();
+    struct pirn__turn *turn = local == NULL ? NULL : local->turn;
+
+    if (turn == NULL || turn->own_waker != waker)
+        return false;
+    if (turn->deferred == PIRN__DEFER_NOT)
+        turn->deferred = PIRN__DEFER_AS_WOKEN;
+    return true;
+}
+
 void pirn_waker_wake_by_ref(const pirn_waker *waker)
 {
+    if (wake_own(waker))
+        return;
     if (waker->ops == &pirn__task_waker_ops)
         task_waker_wake_by_ref(waker);
     else if (waker->ops != NULL)

@@ -195,6 +195,32 @@ TEST(waker_of_a_task_woken_in_its_poll_makes_one_more)
     lab_finish(&lab);
 }
 
+static enum pirn_poll wake_and_yield_in_poll(struct script *script, pirn_cx *cx)
+{
+    const struct pirn__turn *turn = cx->turn_;
+
+    if (script->polls == 2)
+        return PIRN_READY;
+    pirn_waker_wake_by_ref(cx->waker);
+    EXPECT(!pirn__turn_is_deferred(turn));
+    pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
+    pirn_waker_wake_by_ref(cx->waker);
+    EXPECT_EQ(PIRN__DEFER_TO_EVENTS, turn->deferred);
+    return PIRN_PENDING;
+}
+
+/* Goal: a task that yields and wakes itself yields. */
+TEST(waker_of_a_task_that_yields_changes_nothing)
+{
+    struct script script = {.on_poll = wake_and_yield_in_poll};
+    struct lab lab;
+
+    lab_begin(&lab);
+    (void)lab_spawn_loose(&lab, &script);
+    EXPECT_EQ(2, lab_run_all(&lab));
+    lab_finish(&lab);
+}
+
 /* Goal: a task's own waker takes no allocation; a clone keeps its cell, and the
  * last one gives it back, also long after the end.
  * Method: count allocations and cells. */
