@@ -234,7 +234,8 @@ typedef struct pirn_report_task {
     pirn_task_id id;
     char name[PIRN_NAME_SIZE];      /* "" without one */
     char site[PIRN_WAIT_SIZE];      /* "file:line" of its spawn */
-    char waits_for[PIRN_WAIT_SIZE]; /* what it waited for, if it was waiting */
+    char waits_for[PIRN_WAIT_SIZE]; /* what it waited for, if it was waiting and
+                                       could be asked in time; else "" */
     bool running;                   /* still on a thread: it never came back */
 } pirn_report_task;
 
