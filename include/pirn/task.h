@@ -124,7 +124,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_task_join(pirn_task *task,
                                             pirn_deadline deadline,
                                             int *outcome);
 
-/* The same as a future.  It borrows the handle, which must stay until then. */
+/* The same as a future.  It borrows the handle, which must stay until then.  Its
+ * own outcome, in a branch say, is rc if that is negative, else the task's. */
 typedef struct pirn_join_op {
     pirn_future future;
     pirn_task *task_;
@@ -169,7 +170,8 @@ PIRN_API bool pirn_task_is_done(const pirn_task *task);
  * Thread    any
  * Owns      on success the caller owns whatever the result owns
  * Errors    -EAGAIN  the task has not ended yet
- *           -EINVAL  size is not the spawned one, or the task is a fiber
+ *           -EINVAL  task or out is NULL, size is not the spawned one, or the task
+ *                    is a fiber
  *           -ENOENT  there is no output: it was taken before, or the task was
  *                    cancelled, aborted or had no handle when it ended
  */
