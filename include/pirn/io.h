@@ -104,7 +104,8 @@ PIRN_API pirn_fd *pirn_fd_ref(pirn_fd *file);
 PIRN_API void pirn_fd_unref(pirn_fd *file);
 
 /* Seal, wake the waiters with PIRN_ECLOSED and give up the caller's reference;
- * the descriptor goes with the last system call out.  close(NULL) does nothing.
+ * the descriptor goes with the last system call out.  Once: the other owners unref
+ * theirs, for a second close stops the program.  close(NULL) does nothing.
  *
  * Thread    any
  * Suspends  in a fiber or on a plain thread until the descriptor is gone, a

@@ -157,7 +157,8 @@ pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out);
 PIRN_API pirn_runtime *pirn_runtime_ref(pirn_runtime *rt);
 PIRN_API void pirn_runtime_unref(pirn_runtime *rt);
 
-/* Run what is ready until nothing is, or until `until`.  It never waits.
+/* Run what is ready until nothing is, or until `until`.  It never waits.  Where
+ * `until` has passed already it makes one round, of at most event_interval polls.
  * Binds the runtime to this thread.  Returns the number of polls made.
  *
  * Thread    always the same one, outside any task
