@@ -181,7 +181,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_task_take_output(pirn_task *task, void *out,
 /* Facts that never change. */
 PIRN_API pirn_task_id pirn_task_get_id(const pirn_task *task);
 PIRN_API const char *pirn_task_name(const pirn_task *task); /* or NULL */
-PIRN_API const char *pirn_task_site(const pirn_task *task); /* "file:line" */
+/* Where it was spawned: "file:line", or "pirn_run". */
+PIRN_API const char *pirn_task_site(const pirn_task *task);
 
 /* The task that runs on this thread: its id (0 outside) and its context from
  * the spawn options (NULL without).
