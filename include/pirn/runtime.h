@@ -262,7 +262,7 @@ typedef struct pirn_report {
 /* Stop: admit nothing more, cancel what remains, drive it to its end, wait for
  * blocking jobs, all until one deadline; abort and count what is left then.
  * Repeatable: a later call never extends the first deadline and gets the same
- * report.  `report` may be NULL.
+ * report.  `report` may be NULL; on an error other than -ETIMEDOUT it is empty.
  *
  * Thread    any, outside any task, poll, waker or hook.  A host call that
  *           drives on another thread ends with PIRN_ESHUTDOWN

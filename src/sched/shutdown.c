@@ -553,6 +553,8 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
     struct pirn__local spare;
     int rc;
 
+    if (report != NULL)
+        *report = (pirn_report){0};
     if (rt == NULL)
         return -EINVAL;
     /* An end must be possible without memory. */
