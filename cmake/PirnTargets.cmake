@@ -11,6 +11,12 @@ target_include_directories(pirn_objects PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 set_target_properties(pirn_objects PROPERTIES C_VISIBILITY_PRESET hidden)
 target_link_libraries(pirn_objects PRIVATE Threads::Threads)
+# What the library prints names its files, not where they were built.
+check_c_compiler_flag(-fmacro-prefix-map=a=b PIRN_HAS_PREFIX_MAP)
+if(PIRN_HAS_PREFIX_MAP)
+    target_compile_options(pirn_objects PRIVATE
+        $<$<COMPILE_LANGUAGE:C>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+endif()
 
 add_library(pirn SHARED $<TARGET_OBJECTS:pirn_objects>)
 # No promise of layout between minor versions: the name changes with each.

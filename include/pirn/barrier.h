@@ -29,6 +29,9 @@ typedef struct pirn_barrier {
     pirn_waitlist waiters_;
 } pirn_barrier;
 
+/* A barrier for `count` tasks, at least one, as an initialiser. */
+#define PIRN_BARRIER_INIT(count) {{{0}}, (count), 0, 0, {{NULL, NULL}}}
+
 /* Prepare a barrier for `count` tasks.
  *
  * Thread    any

@@ -70,7 +70,8 @@ typedef struct pirn_fd pirn_fd;
  * timerfd, signalfd, inotify and terminals can be waited on.  A character
  * device that cannot (/dev/null, /dev/zero) is always ready.  Regular files,
  * directories and block devices are refused, because reading them would block:
- * use the blocking pool.
+ * use the blocking pool.  A descriptor has one wrapper at a time, to which others
+ * take references; a second one is noticed when it has to wait.
  *
  * Thread    any
  * Owns      on success the pirn_fd owns the descriptor; on error it is the
@@ -104,7 +105,8 @@ PIRN_API pirn_fd *pirn_fd_ref(pirn_fd *file);
 PIRN_API void pirn_fd_unref(pirn_fd *file);
 
 /* Seal, wake the waiters with PIRN_ECLOSED and give up the caller's reference;
- * the descriptor goes with the last system call out.  close(NULL) does nothing.
+ * the descriptor goes with the last system call out.  Once: the other owners unref
+ * theirs, for a second close stops the program.  close(NULL) does nothing.
  *
  * Thread    any
  * Suspends  in a fiber or on a plain thread until the descriptor is gone, a
@@ -138,6 +140,7 @@ PIRN_API int pirn_fd_get(const pirn_fd *file);
  *           PIRN_ENORUNTIME  polled by hand, and no runtime watches it
  *           PIRN_EFORKED  the runtime it is bound to is the parent process's
  *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
+ *           -EEXIST  the same, for another wrapper of this descriptor is
  */
 PIRN_API PIRN_MUST_CHECK int pirn_fd_ready(pirn_fd *file,
                                            enum pirn_interest direction,

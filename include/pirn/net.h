@@ -187,6 +187,7 @@ PIRN_API void pirn_connect_init(pirn_connect_op *op, const pirn_addr *address,
  *           PIRN_ENORUNTIME  polled by hand, and no runtime watches it
  *           PIRN_EFORKED  the runtime it is bound to is the parent process's
  *           -ENOMEM, -ENOSPC  it could not be registered with the runtime
+ *           -EEXIST  the same, for its descriptor was adopted twice
  */
 PIRN_API PIRN_MUST_CHECK ssize_t pirn_tcp_read(pirn_tcp *conn, void *buf,
                                                size_t len,

@@ -157,7 +157,8 @@ pirn_runtime_new(const pirn_runtime_options *options, pirn_runtime **out);
 PIRN_API pirn_runtime *pirn_runtime_ref(pirn_runtime *rt);
 PIRN_API void pirn_runtime_unref(pirn_runtime *rt);
 
-/* Run what is ready until nothing is, or until `until`.  It never waits.
+/* Run what is ready until nothing is, or until `until`.  It never waits.  Where
+ * `until` has passed already it makes one round, of at most event_interval polls.
  * Binds the runtime to this thread.  Returns the number of polls made.
  *
  * Thread    always the same one, outside any task
@@ -234,7 +235,8 @@ typedef struct pirn_report_task {
     pirn_task_id id;
     char name[PIRN_NAME_SIZE];      /* "" without one */
     char site[PIRN_WAIT_SIZE];      /* "file:line" of its spawn */
-    char waits_for[PIRN_WAIT_SIZE]; /* what it waited for, if it was waiting */
+    char waits_for[PIRN_WAIT_SIZE]; /* what it waited for, if it was waiting and
+                                       could be asked in time; else "" */
     bool running;                   /* still on a thread: it never came back */
 } pirn_report_task;
 
@@ -260,7 +262,7 @@ typedef struct pirn_report {
 /* Stop: admit nothing more, cancel what remains, drive it to its end, wait for
  * blocking jobs, all until one deadline; abort and count what is left then.
  * Repeatable: a later call never extends the first deadline and gets the same
- * report.  `report` may be NULL.
+ * report.  `report` may be NULL; on an error other than -ETIMEDOUT it is empty.
  *
  * Thread    any, outside any task, poll, waker or hook.  A host call that
  *           drives on another thread ends with PIRN_ESHUTDOWN

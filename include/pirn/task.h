@@ -124,7 +124,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_task_join(pirn_task *task,
                                             pirn_deadline deadline,
                                             int *outcome);
 
-/* The same as a future.  It borrows the handle, which must stay until then. */
+/* The same as a future.  It borrows the handle, which must stay until then.  Its
+ * own outcome, in a branch say, is rc if that is negative, else the task's. */
 typedef struct pirn_join_op {
     pirn_future future;
     pirn_task *task_;
@@ -169,7 +170,8 @@ PIRN_API bool pirn_task_is_done(const pirn_task *task);
  * Thread    any
  * Owns      on success the caller owns whatever the result owns
  * Errors    -EAGAIN  the task has not ended yet
- *           -EINVAL  size is not the spawned one, or the task is a fiber
+ *           -EINVAL  task or out is NULL, size is not the spawned one, or the task
+ *                    is a fiber
  *           -ENOENT  there is no output: it was taken before, or the task was
  *                    cancelled, aborted or had no handle when it ended
  */
@@ -179,7 +181,8 @@ PIRN_API PIRN_MUST_CHECK int pirn_task_take_output(pirn_task *task, void *out,
 /* Facts that never change. */
 PIRN_API pirn_task_id pirn_task_get_id(const pirn_task *task);
 PIRN_API const char *pirn_task_name(const pirn_task *task); /* or NULL */
-PIRN_API const char *pirn_task_site(const pirn_task *task); /* "file:line" */
+/* Where it was spawned: "file:line", or "pirn_run". */
+PIRN_API const char *pirn_task_site(const pirn_task *task);
 
 /* The task that runs on this thread: its id (0 outside) and its context from
  * the spawn options (NULL without).

@@ -76,7 +76,8 @@ typedef struct pirn_cancel_report {
 } pirn_cancel_report;
 
 /* Run a scenario with a cancellation at every step.  It stops at the first
- * problem.  Returns at how many points it has cancelled.  `report` may be NULL.
+ * problem.  Returns at how many points it has cancelled.  `report` may be NULL;
+ * on -EINVAL of the call itself and -EDEADLK it is empty.
  *
  * Thread    a plain thread outside any task
  * Suspends  blocks the thread

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "channel/channel.h"
 #include "task/await.h"
@@ -148,6 +149,7 @@ void pirn_broadcast_sender_unref(pirn_broadcast_sender *sender)
     if (sender == NULL)
         return;
     pirn__lock(&sender->lock);
+    PIRN_REQUIRE(sender->sender_count > 0, "a sender is given up once");
     if (--sender->sender_count > 0) {
         pirn__unlock(&sender->lock);
         return;

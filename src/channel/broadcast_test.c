@@ -228,3 +228,18 @@ TEST(broadcast_receive_beside_a_try_waits_on)
     pirn_broadcast_receiver_free(rx);
     pirn_broadcast_sender_unref(tx);
 }
+
+static void give_sender_up_twice(void *arg)
+{
+    (void)arg;
+    (void)begin(4);
+    pirn_broadcast_sender_unref(tx);
+    pirn_broadcast_sender_unref(tx);
+}
+
+/* Goal: a sender too many that is given up is found: receivers would wait for
+ * ever. */
+TEST(broadcast_sender_given_up_twice_dies)
+{
+    EXPECT_DEATH(give_sender_up_twice, NULL, "a sender is given up once");
+}

@@ -221,6 +221,7 @@ void pirn__channel_sender_ref(struct pirn__channel *ch)
 
 bool pirn__channel_sender_leave_locked(struct pirn__channel *ch)
 {
+    PIRN_REQUIRE(ch->sender_count > 0, "a sender is given up once");
     if (--ch->sender_count > 0)
         return false;
     PIRN_REQUIRE(pirn__waitlist_empty(&ch->senders),
@@ -286,6 +287,7 @@ void pirn__channel_receiver_unref(struct pirn__channel *ch)
     uint64_t end;
 
     pirn__lock(&ch->lock);
+    PIRN_REQUIRE(ch->receiver_count > 0, "a receiver is given up once");
     if (--ch->receiver_count > 0) {
         pirn__unlock(&ch->lock);
         return;

@@ -264,3 +264,29 @@ TEST(channel_handle_given_up_under_a_wait_dies)
     EXPECT_DEATH(give_sender_up, NULL, "while a send waits on it");
     EXPECT_DEATH(give_receiver_up, NULL, "while a receive waits on it");
 }
+
+static void give_sender_up_twice(void *arg)
+{
+    struct lab lab = lab_new(1);
+
+    (void)arg;
+    pirn_mpsc_sender_unref(lab.tx);
+    pirn_mpsc_sender_unref(lab.tx);
+}
+
+static void give_receiver_up_twice(void *arg)
+{
+    struct lab lab = lab_new(1);
+
+    (void)arg;
+    pirn_mpsc_receiver_free(lab.rx);
+    pirn_mpsc_receiver_free(lab.rx);
+}
+
+/* Goal: a handle too many that is given up is found while the other side lives.
+ */
+TEST(channel_handle_given_up_twice_dies)
+{
+    EXPECT_DEATH(give_sender_up_twice, NULL, "a sender is given up once");
+    EXPECT_DEATH(give_receiver_up_twice, NULL, "a receiver is given up once");
+}

@@ -142,6 +142,8 @@ static void give_up(pirn_oneshot *oneshot, unsigned end, pirn_waker waker)
 {
     bool is_ours;
 
+    PIRN_REQUIRE((oneshot->ends_ & end) != 0,
+                 "an end of a oneshot is given up once");
     oneshot->ends_ &= (uint8_t)~end;
     is_ours = oneshot->ends_ == 0 && !oneshot->placed_;
     /* Who is left is its own. */

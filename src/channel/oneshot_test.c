@@ -424,3 +424,32 @@ TEST(oneshot_end_given_up_under_its_wait_dies)
     EXPECT_DEATH(give_sender_up, NULL, "given up while it waits");
     EXPECT_DEATH(give_receiver_up, NULL, "given up while it waits");
 }
+
+static void give_sender_up_twice(void *arg)
+{
+    struct shot shot;
+    int message = 1;
+
+    (void)arg;
+    shot_begin(&shot);
+    EXPECT_EQ(0, pirn_oneshot_send(shot.tx, &message));
+    pirn_oneshot_sender_free(shot.tx);
+}
+
+static void give_receiver_up_twice(void *arg)
+{
+    struct shot shot;
+
+    (void)arg;
+    shot_begin(&shot);
+    pirn_oneshot_receiver_free(shot.rx);
+    pirn_oneshot_receiver_free(shot.rx);
+}
+
+/* Goal: an end that is given up twice is found while the other one lives.
+ * Method: a send has given the sender up already. */
+TEST(oneshot_end_given_up_twice_dies)
+{
+    EXPECT_DEATH(give_sender_up_twice, NULL, "given up once");
+    EXPECT_DEATH(give_receiver_up_twice, NULL, "given up once");
+}

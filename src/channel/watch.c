@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/assert.h"
 #include "channel/channel.h"
 #include "task/await.h"
 #include "task/home.h"
@@ -130,6 +131,7 @@ void pirn_watch_sender_unref(pirn_watch_sender *sender)
     if (sender == NULL)
         return;
     pirn__lock(&sender->lock);
+    PIRN_REQUIRE(sender->sender_count > 0, "a sender is given up once");
     if (--sender->sender_count > 0) {
         pirn__unlock(&sender->lock);
         return;

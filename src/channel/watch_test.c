@@ -290,3 +290,18 @@ TEST(watch_wait_beside_a_look_waits_on)
     EXPECT_EQ(3, w.value);
     end(rx);
 }
+
+static void give_sender_up_twice(void *arg)
+{
+    (void)arg;
+    (void)begin(0);
+    pirn_watch_sender_unref(tx);
+    pirn_watch_sender_unref(tx);
+}
+
+/* Goal: a sender too many that is given up is found: receivers would wait for
+ * ever. */
+TEST(watch_sender_given_up_twice_dies)
+{
+    EXPECT_DEATH(give_sender_up_twice, NULL, "a sender is given up once");
+}

@@ -63,6 +63,24 @@ TEST(run_inside_a_run_is_a_deadlock)
     EXPECT_PTR_EQ(NULL, pirn_runtime_current());
 }
 
+static int look_at_site(void *arg)
+{
+    pirn_task *self;
+
+    (void)arg;
+    REQUIRE_OR_RETURN(pirn_id_find(pirn_task_self(), &self) == 0, -EIO);
+    EXPECT_STR_EQ("pirn_run", pirn_task_site(self));
+    pirn_task_unref(self);
+    return 0;
+}
+
+/* Goal: reports do not name a line of the library as the spawn of the first
+ * fiber. */
+TEST(run_is_the_site_of_the_first_fiber)
+{
+    EXPECT_EQ(0, pirn_run(look_at_site, NULL));
+}
+
 typedef PIRN_ATOMIC(int) count;
 
 static int sleep_long(void *arg)

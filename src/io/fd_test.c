@@ -187,6 +187,27 @@ TEST(fd_calls_with_nonsense_answer_einval)
     pirn_fd_close(file);
 }
 
+static int wait_on_two_wrappers(void *arg)
+{
+    int fd = eventfd(0, 0);
+    pirn_fd *first = adopt(fd), *second = adopt(fd);
+
+    (void)arg;
+    EXPECT_EQ(-ETIMEDOUT, pirn_fd_ready(first, PIRN_READABLE, PIRN_EXPIRED));
+    EXPECT_EQ(-EEXIST, pirn_fd_ready(second, PIRN_READABLE, PIRN_NEVER));
+    EXPECT_EQ(fd, pirn_fd_release(second));
+    EXPECT_EQ(-ETIMEDOUT, pirn_fd_ready(first, PIRN_READABLE, PIRN_EXPIRED));
+    pirn_fd_close(first);
+    return 0;
+}
+
+/* Goal: a second wrapper of a descriptor is told so and does not hang.
+ * Method: both wait, in one runtime. */
+TEST(fd_adopted_twice_answers_eexist)
+{
+    EXPECT_EQ(0, pirn_run(wait_on_two_wrappers, NULL));
+}
+
 /* Goal: "not ready" from a user does not erase an event that the user has not
  * seen.
  * Method: say it while a byte waits; then when none does. */

@@ -46,12 +46,16 @@ TEST(host_calls_without_a_runtime_are_refused)
     pirn_runtime *rt = runtime_new();
     tally drops = {0};
     struct probe probe = probe_of(step_never, NULL, &drops);
+    pirn_report report;
 
     EXPECT_EQ(-EINVAL, pirn_runtime_turn(NULL, PIRN_EXPIRED));
     EXPECT_EQ(-EINVAL, pirn_block_on(rt, NULL, PIRN_EXPIRED));
     EXPECT_EQ(-EINVAL, pirn_block_on(NULL, &probe.future, PIRN_EXPIRED));
     EXPECT_EQ(1, tally_of(&drops));
     EXPECT_EQ(-EINVAL, pirn_runtime_shutdown(NULL, PIRN_EXPIRED, NULL));
+    memset(&report, 'x', sizeof report);
+    EXPECT_EQ(-EINVAL, pirn_runtime_shutdown(NULL, PIRN_EXPIRED, &report));
+    EXPECT_EQ(0, report.task_count);
     runtime_end(rt);
 }
 

@@ -82,6 +82,7 @@ static const struct pirn__home_ops pool_home_ops = {
     .drive_or_park = pirn__pool_park,
     .now = runtime_now,
     .failed = runtime_failed,
+    .aborts = pirn__shutdown_note_wait,
     .free = pirn__runtime_free,
 };
 

@@ -105,6 +105,7 @@ struct pirn_runtime {
     /* Shutdown. */
     PIRN_ATOMIC(uint32_t) phase; /* enum pirn__phase */
     pirn_lock shutdown_lock;
+    bool notes_open; /* shutdown_lock: workers may add to the report */
     pirn_report report; /* constant once DONE */
 
     /* The fiber layer's stack pools, made at first use. */
@@ -174,6 +175,9 @@ int pirn__spawn_check(struct pirn__home *home);
 
 /* shutdown.c: what is left when the last reference to the memory goes. */
 void pirn__runtime_free(struct pirn__home *home);
+
+/* shutdown.c: a task of a pool is dropped by force; `aborts` of its home. */
+void pirn__shutdown_note_wait(struct pirn__home *home, struct pirn__task *task);
 
 /* shutdown.c: a driver that comes back after it was given up finishes. */
 void pirn__shutdown_finish_abandoned(struct pirn_runtime *rt);

@@ -9,7 +9,8 @@
  *   drain      drive until no task lives and no job runs, or the deadline
  *   note       who is left, while what they wait for can still be described
  *   abort      every member is queued with ABORTED and only dropped; fibers are
- *              quarantined
+ *              quarantined.  In a pool others may poll it until then, so what it
+ *              waits for is noted here, by the one that drops it
  *   release    jobs, timers, descriptors: their waiters belong to others now
  *   publish    the report, and with it DONE; no hook is called any more
  *
@@ -274,7 +275,7 @@ static pirn_report_task *find_entry(pirn_report *report, pirn_task_id id)
     return NULL;
 }
 
-/* What it waits for only who drives it might ask. */
+/* What it waits for only who runs it may ask. */
 static void note_name(struct pirn__task *task, void *arg)
 {
     if (find_entry(arg, pirn_task_get_id((pirn_task *)task)) == NULL)
@@ -420,20 +421,49 @@ static void reap(struct pirn_runtime *rt)
     }
 }
 
+/* Let those that drop the tasks add what these wait for, or no more: a worker
+ * that comes too late finds the report in other hands. */
+static void set_notes(struct pirn_runtime *rt, bool open)
+{
+    pirn__lock(&rt->shutdown_lock);
+    rt->notes_open = open;
+    pirn__unlock(&rt->shutdown_lock);
+}
+
+void pirn__shutdown_note_wait(struct pirn__home *home, struct pirn__task *task)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+    char wait[PIRN_WAIT_SIZE] = "";
+    pirn_text text = {wait, sizeof wait, 0};
+    pirn_report_task *entry;
+
+    if (pirn__runtime_phase(rt) != PIRN__PHASE_ABORTING)
+        return;
+    /* User code, so before the lock. */
+    pirn_future_describe(pirn__task_future(task), &text);
+    pirn__lock(&rt->shutdown_lock);
+    entry = find_entry(&rt->report, pirn_task_get_id((pirn_task *)task));
+    if (rt->notes_open && entry != NULL)
+        memcpy(entry->waits_for, wait, sizeof wait);
+    pirn__unlock(&rt->shutdown_lock);
+}
+
 /* A task that was idle when it was aborted is dropped by a worker, or by us; one
  * that is on a worker that does not come back is left. */
 static void abort_pool(struct pirn_runtime *rt, pirn_report *report)
 {
     pirn_deadline grace = after_grace();
 
-    /* They may be polled this very moment, so only their names are noted. */
+    /* They may be polled this very moment, so only their names are noted yet. */
     note_names(rt, report);
+    set_notes(rt, true);
     set_phase(rt, PIRN__PHASE_ABORTING);
     pirn__root_close(rt, PIRN__GROUP_FORCED);
     pirn__root_visit(rt, abort_task, NULL);
     pirn__pool_stop(rt->pool);
     (void)pirn__pool_wait_stopped(rt->pool, grace);
     reap(rt);
+    set_notes(rt, false);
     pirn__root_visit(rt, mark_if_running, report);
 }
 
@@ -523,6 +553,8 @@ int pirn_runtime_shutdown(pirn_runtime *rt, pirn_deadline deadline,
     struct pirn__local spare;
     int rc;
 
+    if (report != NULL)
+        *report = (pirn_report){0};
     if (rt == NULL)
         return -EINVAL;
     /* An end must be possible without memory. */

@@ -40,6 +40,19 @@ TEST(barrier_last_one_leads_round_after_round)
     pirn_barrier_deinit(&barrier);
 }
 
+/* Goal: the initialiser and the init make the same. */
+TEST(barrier_initialiser_is_the_same_as_init)
+{
+    pirn_barrier by_init, by_macro = PIRN_BARRIER_INIT(3);
+
+    memset(&by_init, 0xff, sizeof by_init);
+    EXPECT_EQ(0, pirn_barrier_init(&by_init, 3));
+    EXPECT_EQ(by_init.count_, by_macro.count_);
+    EXPECT_EQ(by_init.arrived_, by_macro.arrived_);
+    EXPECT_EQ(by_init.round_, by_macro.round_);
+    EXPECT(pirn__waitlist_empty(&by_macro.waiters_));
+}
+
 /* Goal: who gives up has not come. */
 TEST(barrier_who_gives_up_has_not_come)
 {

@@ -88,6 +88,8 @@ int pirn_task_take_output(pirn_task *handle, void *out, size_t size)
 {
     struct pirn__task *task = of_handle(handle);
 
+    if (task == NULL)
+        return -EINVAL;
     if (!pirn_task_is_done(handle))
         return -EAGAIN;
     if (out == NULL || task->ops->injects || !has_future_of(task, size))

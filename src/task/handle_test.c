@@ -96,6 +96,7 @@ TEST(output_is_moved_out_once)
     EXPECT_EQ(-EINVAL, pirn_task_take_output(task, &output, sizeof output - 8));
     EXPECT_EQ(-EINVAL, pirn_task_take_output(task, &output, sizeof output + 8));
     EXPECT_EQ(-EINVAL, pirn_task_take_output(task, NULL, sizeof output));
+    EXPECT_EQ(-EINVAL, pirn_task_take_output(NULL, &output, sizeof output));
     EXPECT_EQ(0, output.value);
     EXPECT_EQ(0, pirn_task_take_output(task, &output, sizeof output));
     EXPECT_EQ(42, output.value);

@@ -46,6 +46,9 @@ struct pirn__home_ops {
     uint64_t (*now)(struct pirn__home *home);
     /* Report a bad outcome that nobody joined. */
     void (*failed)(struct pirn__home *home, const pirn_failure *failure);
+    /* The one that runs a task is about to drop it by force; what it waits for can
+     * still be described.  NULL: nobody asks. */
+    void (*aborts)(struct pirn__home *home, struct pirn__task *task);
     /* The last reference is gone: free the runtime. */
     void (*free)(struct pirn__home *home);
 };

@@ -259,6 +259,8 @@ static void settle(struct pirn__task *task, struct pirn__turn *turn,
 static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
                             int outcome, struct pirn__slab_cache *cache)
 {
+    if (outcome == PIRN_EABORTED && turn->home->ops->aborts != NULL)
+        turn->home->ops->aborts(turn->home, task);
     pirn_future_drop(pirn__task_future(task));
     settle(task, turn, outcome, false, cache);
 }

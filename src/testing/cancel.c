@@ -366,13 +366,13 @@ int pirn_cancel_sweep(const pirn_cancel_case *scenario,
     uint32_t points;
     int rc = may_drive();
 
+    if (report == NULL)
+        report = &own;
+    *report = (pirn_cancel_report){.points = 0};
     if (scenario == NULL || scenario->begin == NULL)
         return -EINVAL;
     if (rc < 0)
         return rc;
-    if (report == NULL)
-        report = &own;
-    *report = (pirn_cancel_report){.points = 0};
     points = scenario->points != 0 ? scenario->points : POINTS_DEFAULT;
     for (uint32_t point = 0; point <= points; point++) {
         rc = sweep_point(scenario, point, report);

@@ -421,6 +421,10 @@ TEST(cancel_sweep_errors)
     pirn_cancel_report report;
     int code = -ENXIO;
 
+    memset(&report, 'x', sizeof report);
+    EXPECT_EQ(-EINVAL, pirn_cancel_sweep(NULL, &report));
+    EXPECT_EQ(0, report.points);
+    EXPECT_STR_EQ("", report.problem);
     EXPECT_EQ(-EINVAL, pirn_cancel_sweep(NULL, NULL));
     EXPECT_EQ(-EINVAL, pirn_cancel_sweep(&(pirn_cancel_case){0}, NULL));
     EXPECT_EQ(-EDEADLK, pirn_run(sweep_inside, NULL));

@@ -129,6 +129,39 @@ TEST(pool_shutdown_gives_up_who_ignores_it)
     }
 }
 
+/* A fiber that waits for a bell and cannot be reached by a cancellation. */
+static int hear_shielded(void *arg)
+{
+    struct bell *bell = arg;
+    int rc;
+
+    pirn_fiber_shield_begin();
+    rc = hear_bell(bell);
+    pirn_fiber_shield_end();
+    return rc;
+}
+
+/* Goal: the report says what the tasks waited for that were given up.
+ * Method: a shielded fiber, pools of 1 to 4; it is dropped by a worker. */
+TEST(pool_shutdown_says_what_a_task_waited_for)
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        pirn_runtime *rt = pool_new(workers);
+        pirn_report report;
+        struct bell bell;
+
+        bell_init(&bell);
+        go(rt, hear_shielded, &bell);
+        wait_for_tally(&bell.waiting, 1);
+        EXPECT_EQ(-ETIMEDOUT,
+                  pirn_runtime_shutdown(rt, pirn_after_ms(20), &report));
+        EXPECT_EQ(1, report.task_count);
+        EXPECT_STR_EQ("the bell", report.tasks[0].waits_for);
+        EXPECT_EQ(1, tally_of(&bell.drops));
+        pirn_runtime_unref(rt);
+    }
+}
+
 /* A stackless task that holds its worker in its first poll. */
 static enum pirn_poll step_hold(struct probe *probe, pirn_cx *cx)
 {

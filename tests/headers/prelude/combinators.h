@@ -3,6 +3,10 @@
 struct job {
     int number;
 };
+struct fetch {
+    const char *url;
+};
+pirn_fiber_fn fetch;
 struct lookup {
     pirn_frame frame;
 };

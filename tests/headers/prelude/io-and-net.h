@@ -4,3 +4,4 @@
 
 pirn_fiber_fn handle;
 pirn_fiber_fn writer;
+pirn_fiber_fn server;
