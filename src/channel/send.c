@@ -51,19 +51,18 @@ static void wake_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
 }
 
-/* The runtime of the task that is polled, or NULL outside of tasks. */
-static struct pirn__home *home_of_poll(const pirn_cx *cx)
+/* The turn of the task that is polled, or NULL outside of tasks. */
+static struct pirn__turn *turn_of_task(const pirn_cx *cx)
 {
-    const struct pirn__turn *turn = cx->turn_;
+    struct pirn__turn *turn = cx->turn_;
 
-    return turn == NULL || turn->task == NULL ? NULL : turn->home;
+    return turn == NULL || turn->task == NULL ? NULL : turn;
 }
 
 /* The same after a message was put in.  One that waits alone for any is told of
- * it without more ado: nothing else has become possible.  `home`: of the task
- * that sends, which keeps it, or NULL. */
-static void tell_receiver(struct pirn__channel *ch,
-                          const struct pirn__home *home)
+ * it without more ado: nothing else has become possible.  `turn`: of the task
+ * that sends, or NULL. */
+static void tell_receiver(struct pirn__channel *ch, struct pirn__turn *turn)
 {
     pirn_waker waker;
 
@@ -77,8 +76,8 @@ static void tell_receiver(struct pirn__channel *ch,
     }
     waker = pirn__channel_tell_locked(ch, pirn__waitlist_first(&ch->receivers));
     pirn__unlock(&ch->lock);
-    if (home != NULL)
-        pirn__waker_wake_by_driver(waker, home);
+    if (turn != NULL)
+        pirn__waker_wake_in_turn(waker, turn);
     else
         pirn_waker_wake(waker);
 }
@@ -126,7 +125,7 @@ static int send_unbounded(struct pirn__channel *ch, const void *message)
 }
 
 static inline int try_send(struct pirn__channel *ch, const void *message,
-                           const struct pirn__home *home)
+                           struct pirn__turn *turn)
 {
     int rc = -EAGAIN;
 
@@ -137,7 +136,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message,
         rc = PIRN_ECLOSED;
     } else if (may_take_locked(ch, 1)) {
         pirn__channel_put_locked(ch, message);
-        tell_receiver(ch, home);
+        tell_receiver(ch, turn);
         return 0;
     }
     pirn__unlock(&ch->lock);
@@ -232,7 +231,7 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
     if (!pirn__coop_spend(cx))
         return PIRN_PENDING;
     if (!pirn__wait_is_in(&op->waiter_) && op->rc != -EAGAIN) {
-        op->rc = try_send(ch, op->message_, home_of_poll(cx));
+        op->rc = try_send(ch, op->message_, turn_of_task(cx));
         if (op->rc != -EAGAIN)
             return PIRN_READY;
     }

@@ -400,6 +400,8 @@ static int stealable_prepare(struct pirn__worker *worker)
 {
     worker->spill.on_take = prefetch_ahead;
     worker->by_ring = !worker->pool->rt->home.stamps;
+    if (worker->by_ring && !worker->pool->lifo_off)
+        worker->turn.queue_woken = pirn__pool_queue_woken;
     return 0;
 }
 

@@ -44,6 +44,9 @@ enum pirn__defer {
 /* The runtime's side of one poll; cx->turn_ points to it. */
 struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
+    /* Queue a task of `home` that has become QUEUED in the poll of `task`, as
+     * home->ops->submit would; NULL: let that do it. */
+    void (*queue_woken)(struct pirn__turn *turn, struct pirn__task *task);
     struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL for block_on and plain threads */
     const pirn_waker *own_waker;  /* the poll's, of that task; or NULL */
