@@ -15,16 +15,16 @@ static pirn_mpsc_receiver *rx;
 static struct model_bell bells[3];
 
 /* Everything below belongs to one thread, and to the body after the join. */
-static int got[4];
+static int64_t got[4];
 static int got_count;
 static int sent_count[2];
 static bool receiver_waits;
 static pirn_mpsc_recv_op recv_op;
-static int recv_message;
+static int64_t recv_message;
 
 static void begin(size_t capacity)
 {
-    const pirn_channel_options options = {.message_size = sizeof(int),
+    const pirn_channel_options options = {.message_size = sizeof(int64_t),
                                           .capacity = capacity};
 
     EXPLORE_CHECK(pirn_mpsc_new(&options, &tx, &rx) == 0);
@@ -38,7 +38,7 @@ static void end(void)
         EXPLORE_CHECK(model_bell_wakers(&bells[i]) == 0);
 }
 
-static bool give(int who, int message)
+static bool give(int who, int64_t message)
 {
     int rc = pirn_mpsc_try_send(tx, &message);
 
@@ -67,13 +67,13 @@ static void take_rest(void)
 
 struct sending {
     pirn_mpsc_send_op op;
-    int message;
+    int64_t message;
     enum pirn_poll poll;
 };
 
 static struct sending sendings[2];
 
-static void sending_poll(int who, int message)
+static void sending_poll(int who, int64_t message)
 {
     struct sending *s = &sendings[who];
 
@@ -221,6 +221,35 @@ MODEL(channel_empty_receiver_task_is_told, .preemptions = EXPLORE_UNBOUNDED)
     begin(1);
     explore_thread(receive_as_task, NULL);
     explore_thread(send_one, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
+/* A send in the poll of a task, which says whose turn it is. */
+static void send_as_task(void *arg)
+{
+    static char cell[sizeof(struct pirn__task)];
+    const pirn_waker waker = model_bell_waker(&bells[0]);
+    struct pirn__turn turn = {.task = (struct pirn__task *)(void *)cell,
+                              .own_waker = &waker,
+                              .budget = 1};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    struct sending *s = &sendings[0];
+
+    (void)arg;
+    s->message = 1;
+    pirn_mpsc_send_init(&s->op, tx, &s->message);
+    EXPLORE_CHECK(pirn_future_poll(&s->op.future, &cx) == PIRN_READY);
+}
+
+/* Goal: a receiver that is no task is told of what a task sends, too. */
+MODEL(channel_receiver_is_told_by_a_task, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive, NULL);
+    explore_thread(send_as_task, NULL);
     explore_join();
     receive_end();
     EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
@@ -468,7 +497,7 @@ static void upgrade(void *arg)
 
     (void)arg;
     if (pirn_mpsc_weak_sender_upgrade(weak, &again) == 0) {
-        EXPLORE_CHECK(pirn_mpsc_try_send(again, &(int){5}) == 0);
+        EXPLORE_CHECK(pirn_mpsc_try_send(again, &(int64_t){5}) == 0);
         pirn_mpsc_sender_unref(again);
     }
     pirn_mpsc_weak_sender_unref(weak);
@@ -489,7 +518,7 @@ MODEL(channel_upgrade_against_the_end)
 }
 
 static pirn_mpsc_recv_op first_op;
-static int first_message;
+static int64_t first_message;
 
 static void poll_first(void *arg)
 {

@@ -324,22 +324,32 @@ void pirn__pool_drain_stuck(struct pirn__pool *pool)
 /* The operations of a pool's home. */
 
 /* What a running task has woken or spawned: as push() does it. */
-static void submit_here(struct pirn__worker *worker, struct pirn__task *task,
-                        enum pirn__origin origin)
+static void submit_to_ring(struct pirn__worker *worker, pirn_slink *link)
 {
     struct pirn__pool *pool = worker->pool;
-    pirn_slink *link = &task->cell.link;
 
-    if (origin == PIRN__ORIGIN_WAKE && !pool->lifo_off) {
-        link = pirn__worker_swap_lifo(worker, link);
-        if (link == NULL)
-            return;
-    }
     if (!pirn__ring_push(&worker->ring, link))
         (void)pool->tasks->push(pool, worker, pirn__task_of_link(link),
                                 PIRN__ORIGIN_SPAWN);
-    if (pirn__idle_sleepers(&pool->idle) > 0)
+    /* In a child process the descriptor would wake a worker of the parent. */
+    if (pirn__idle_sleepers(&pool->idle) > 0 &&
+        !pirn__home_is_forked(&pool->rt->home))
         pirn__pool_wake_one(pool);
+}
+
+void pirn__pool_queue_woken(struct pirn__turn *turn, struct pirn__task *task)
+{
+    struct pirn__worker *worker =
+        PIRN_CONTAINER_OF(turn, struct pirn__worker, turn);
+    pirn_slink *link = &task->cell.link;
+
+    if (pirn__state_is_pinned(pirn__task_state(task))) {
+        pirn__pool_submit(turn->home, task, PIRN__ORIGIN_WAKE);
+        return;
+    }
+    link = pirn__worker_swap_lifo(worker, link);
+    if (link != NULL)
+        submit_to_ring(worker, link);
 }
 
 static void submit_elsewhere(struct pirn__pool *pool,
@@ -372,11 +382,13 @@ void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
      * parent. */
     if (pirn__home_is_forked(home))
         return;
-    if (worker != NULL && worker->by_ring && worker->turn.task != NULL &&
-        !pirn__state_is_pinned(pirn__task_state(task)))
-        submit_here(worker, task, origin);
-    else
+    if (worker == NULL || !worker->by_ring || worker->turn.task == NULL ||
+        pirn__state_is_pinned(pirn__task_state(task)))
         submit_elsewhere(pool, worker, task, origin);
+    else if (origin == PIRN__ORIGIN_WAKE && worker->turn.queue_woken != NULL)
+        pirn__pool_queue_woken(&worker->turn, task);
+    else
+        submit_to_ring(worker, &task->cell.link);
 }
 
 void pirn__pool_wake(struct pirn__home *home)

@@ -406,6 +406,8 @@ static int stealable_prepare(struct pirn__worker *worker)
     worker->by_ring = !worker->pool->rt->home.stamps;
     if (worker->by_ring)
         pirn__spawn_usually(worker->pool->rt, &worker->turn);
+    if (worker->by_ring && !worker->pool->lifo_off)
+        worker->turn.queue_woken = pirn__pool_queue_woken;
     return 0;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "engine/pool_fixture.h"
 #include "sched/pinned.h"
+#include "task/waker.h"
 
 enum { TASKS = 2 * PIRN__RING_SIZE, LIFO_RUNS = 3 };
 
@@ -547,4 +548,138 @@ TEST(stealable_rescue_leaves_pinned_tasks)
     rig_run(stuck, pirn__task_of_link(link));
     rig_leave();
     table_deinit(&table);
+}
+
+/* Wakes in the poll of a task. */
+
+/* Waits once, and leaves its waker. */
+static enum pirn_poll step_wait(struct probe *probe, pirn_cx *cx)
+{
+    pirn_waker *waker = probe->arg;
+
+    if (probe->polls > 0)
+        return PIRN_READY;
+    *waker = pirn_waker_clone(cx->waker);
+    return PIRN_PENDING;
+}
+
+static enum pirn_poll step_wake(struct probe *probe, pirn_cx *cx)
+{
+    (void)cx;
+    pirn_waker_wake(pirn_waker_take(probe->arg));
+    return PIRN_READY;
+}
+
+static enum pirn_poll step_wake_by_ref(struct probe *probe, pirn_cx *cx)
+{
+    pirn_waker *waker = probe->arg;
+
+    (void)cx;
+    pirn_waker_wake_by_ref(waker);
+    pirn_waker_drop(pirn_waker_take(waker));
+    return PIRN_READY;
+}
+
+static enum pirn_poll step_wake_in_turn(struct probe *probe, pirn_cx *cx)
+{
+    pirn__waker_wake_in_turn(pirn_waker_take(probe->arg), cx->turn_);
+    return PIRN_READY;
+}
+
+static probe_step *const wakes[] = {step_wake, step_wake_by_ref,
+                                    step_wake_in_turn};
+
+enum { WAKES = sizeof wakes / sizeof wakes[0] };
+
+/* Run a new task as worker 0. */
+static struct pirn__task *run_new(struct rig *rig, probe_step *step,
+                                  pirn_waker *waker, bool pinned)
+{
+    const pirn_spawn_options options = {.runtime = rig->rt, .pinned = pinned};
+    struct probe probe = probe_of(step, waker, NULL);
+    struct pirn__task *task;
+
+    rig_become(rig, 0);
+    EXPECT_EQ(0, pirn_spawn(&probe.future, sizeof probe, &options, NULL));
+    if (pinned)
+        task = pirn__task_of_link(pirn__pinned_pop(rig_worker(rig, 0)));
+    else
+        task = ops->pop(rig_worker(rig, 0));
+    rig_run(rig_worker(rig, 0), task);
+    rig_leave();
+    return task;
+}
+
+/* Goal: a task that is woken in the poll of another one is next on that worker,
+ * and no sleeper is wanted for it.
+ * Method: each way to wake. */
+TEST(stealable_wake_in_a_poll_goes_to_the_slot)
+{
+    struct table table;
+
+    for (size_t i = 0; i < WAKES; i++) {
+        struct pirn__task *waiter;
+        pirn_waker waker;
+
+        table_init(&table, 1, 0);
+        waiter = run_new(&table.rig, step_wait, &waker, false);
+        run_new(&table.rig, wakes[i], &waker, false);
+        EXPECT(pirn__worker_has_lifo(rig_worker(&table.rig, 0)));
+        EXPECT_PTR_EQ(waiter, ops->pop(rig_worker(&table.rig, 0)));
+        rig_become(&table.rig, 0);
+        rig_run(rig_worker(&table.rig, 0), waiter);
+        rig_leave();
+        table_deinit(&table);
+    }
+}
+
+/* Goal: a pinned one waits with its like.
+ * Method: the same. */
+TEST(stealable_wake_in_a_poll_of_a_pinned_task)
+{
+    struct table table;
+
+    for (size_t i = 0; i < WAKES; i++) {
+        struct pirn__worker *worker;
+        struct pirn__task *waiter;
+        pirn_waker waker;
+
+        table_init(&table, 1, 0);
+        worker = rig_worker(&table.rig, 0);
+        waiter = run_new(&table.rig, step_wait, &waker, true);
+        run_new(&table.rig, wakes[i], &waker, false);
+        EXPECT(!pirn__worker_has_lifo(worker));
+        EXPECT_PTR_EQ(waiter, pirn__task_of_link(pirn__pinned_pop(worker)));
+        rig_become(&table.rig, 0);
+        rig_run(worker, waiter);
+        rig_leave();
+        table_deinit(&table);
+    }
+}
+
+/* Goal: one of another runtime goes there.
+ * Method: the same, with two rigs. */
+TEST(stealable_wake_in_a_poll_of_another_runtime)
+{
+    struct table here, there;
+
+    for (size_t i = 0; i < WAKES; i++) {
+        struct pirn__worker *worker;
+        struct pirn__task *waiter;
+        pirn_waker waker;
+
+        table_init(&here, 1, 0);
+        table_init(&there, 1, 0);
+        worker = rig_worker(&there.rig, 0);
+        waiter = run_new(&there.rig, step_wait, &waker, false);
+        run_new(&here.rig, wakes[i], &waker, false);
+        EXPECT(!pirn__worker_has_lifo(rig_worker(&here.rig, 0)));
+        EXPECT(pirn__inbox_has_some(&worker->inbox));
+        EXPECT_PTR_EQ(waiter, ops->pop(worker));
+        rig_become(&there.rig, 0);
+        rig_run(worker, waiter);
+        rig_leave();
+        table_deinit(&there);
+        table_deinit(&here);
+    }
 }

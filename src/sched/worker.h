@@ -221,6 +221,8 @@ int pirn__pool_block_on(struct pirn_runtime *rt, pirn_future *future,
 /* pool.c: the operations of its home. */
 void pirn__pool_submit(struct pirn__home *home, struct pirn__task *task,
                        enum pirn__origin origin);
+/* Of the turn of a worker with a LIFO slot. */
+void pirn__pool_queue_woken(struct pirn__turn *turn, struct pirn__task *task);
 void pirn__pool_wake(struct pirn__home *home);
 void pirn__pool_park(struct pirn__home *home, struct pirn__parker *parker,
                      pirn_deadline deadline);

@@ -46,6 +46,9 @@ enum pirn__defer {
 /* The runtime's side of one poll; cx->turn_ points to it. */
 struct pirn__turn {
     struct pirn__home *home;      /* whose reactor serves; or NULL */
+    /* Queue a task of `home` that has become QUEUED in the poll of `task`, as
+     * home->ops->submit would; NULL: let that do it. */
+    void (*queue_woken)(struct pirn__turn *turn, struct pirn__task *task);
     struct pirn__timers *timers;  /* the wheel for entries armed here */
     struct pirn__task *task;      /* NULL between two polls, for block_on and
                                      plain threads */
@@ -266,15 +269,22 @@ void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until);
 /* pirn_coop_spend() where nothing is left, or nothing is counted. */
 PIRN__COLD bool pirn__coop_spend_last(pirn_cx *cx);
 
-/* Spend one unit as pirn_coop_spend() does. */
-static inline bool pirn__coop_spend(pirn_cx *cx)
+/* Spend one unit where some are left and counted; else false, and ask
+ * pirn__coop_spend_last(). */
+static inline bool pirn__coop_spend_counted(pirn_cx *cx)
 {
     struct pirn__turn *turn = cx->turn_;
 
     if (turn == NULL || turn->budget <= 0)
-        return pirn__coop_spend_last(cx);
+        return false;
     turn->budget--;
     return true;
+}
+
+/* Spend one unit as pirn_coop_spend() does. */
+static inline bool pirn__coop_spend(pirn_cx *cx)
+{
+    return pirn__coop_spend_counted(cx) || pirn__coop_spend_last(cx);
 }
 
 #endif /* PIRN_TASK_LOCAL_H */

@@ -68,10 +68,21 @@ static inline enum pirn__wake pirn__state_submit_if_queued(uint64_t before,
                                                  : PIRN__WAKE_NONE;
 }
 
+/* Nothing stands in the way: a wake makes it QUEUED.  It has the reference of its
+ * group, which is not the waker's. */
+static inline bool pirn__state_waits(uint64_t word)
+{
+    return (word & (PIRN__RUNNING | PIRN__QUEUED | PIRN__COMPLETE |
+                    PIRN__SUSPENDED)) == 0;
+}
+
 static inline enum pirn__wake pirn__state_wake(pirn__state *state)
 {
     uint64_t word = pirn__state_guess(state);
 
+    if (pirn__state_waits(word) &&
+        pirn__state_step(state, &word, word | PIRN__QUEUED))
+        return PIRN__WAKE_SUBMIT;
     while (!pirn__state_step(state, &word, pirn__state_woken(word)))
         continue;
     return pirn__state_submit_if_queued(word, pirn__state_woken(word));
@@ -119,6 +130,9 @@ static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state)
 {
     uint64_t word = pirn__state_guess(state);
 
+    if (pirn__state_waits(word) &&
+        pirn__state_step(state, &word, (word | PIRN__QUEUED) - PIRN__REF))
+        return PIRN__WAKE_SUBMIT;
     while (!pirn__state_step(state, &word,
                              pirn__state_woken(word) - PIRN__REF))
         continue;

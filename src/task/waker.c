@@ -20,16 +20,6 @@ static pirn_waker task_waker_clone(const pirn_waker *self)
     return *self;
 }
 
-static inline void wake_task(struct pirn__task *task)
-{
-    pirn__task_submit(task, pirn__state_wake(pirn__task_state(task)));
-}
-
-static void task_waker_wake_by_ref(const pirn_waker *self)
-{
-    wake_task(self->data);
-}
-
 /* The home that we do not work for is kept until submit has returned; up to then
  * the task, QUEUED by us, keeps it. */
 PIRN__COLD static void submit_elsewhere(struct pirn__task *task)
@@ -41,21 +31,58 @@ PIRN__COLD static void submit_elsewhere(struct pirn__task *task)
     pirn__home_unref(home);
 }
 
-/* Wake it, and give the reference up.  Up to submit the cell stays, for it is
- * QUEUED and in no queue, and after that the home that we work for. */
-static inline void wake_by_driver(struct pirn__task *task,
-                                  const struct pirn__home *driven)
+/* The poll of a task that this thread is in, or NULL. */
+static inline struct pirn__turn *turn_here(const struct pirn__local *local)
+{
+    struct pirn__turn *turn = local == NULL ? NULL : local->turn;
+
+    return turn == NULL || turn->task == NULL ? NULL : turn;
+}
+
+/* It has become QUEUED in a poll of `turn`: true if that has queued it. */
+static inline bool queue_in_turn(struct pirn__task *task,
+                                 struct pirn__turn *turn)
+{
+    if (turn->queue_woken == NULL || task->group->home != turn->home)
+        return false;
+    turn->queue_woken(turn, task);
+    return true;
+}
+
+/* The caller has a reference. */
+static inline void wake_task(struct pirn__task *task)
+{
+    struct pirn__turn *turn;
+
+    if (pirn__state_wake(pirn__task_state(task)) != PIRN__WAKE_SUBMIT)
+        return;
+    turn = turn_here(pirn__local());
+    if (turn == NULL || !queue_in_turn(task, turn))
+        pirn__task_submit(task, PIRN__WAKE_SUBMIT);
+}
+
+static void task_waker_wake_by_ref(const pirn_waker *self)
+{
+    wake_task(self->data);
+}
+
+/* Wake it, and give the reference up.  True if it is to be submitted: up to then
+ * the cell stays, for it is QUEUED and in no queue, and after that the home if we
+ * work for it. */
+static inline bool wake_and_unref(struct pirn__task *task)
 {
     enum pirn__wake wake = pirn__state_wake_and_unref(pirn__task_state(task));
-    struct pirn__home *home;
 
-    if (wake == PIRN__WAKE_NONE)
-        return;
-    if (wake == PIRN__WAKE_FREE) {
+    if (wake == PIRN__WAKE_FREE)
         pirn__task_free(task);
-        return;
-    }
-    home = task->group->home;
+    return wake == PIRN__WAKE_SUBMIT;
+}
+
+static inline void submit_by_driver(struct pirn__task *task,
+                                    const struct pirn__home *driven)
+{
+    struct pirn__home *home = task->group->home;
+
     if (home != driven)
         submit_elsewhere(task);
     else
@@ -65,9 +92,12 @@ static inline void wake_by_driver(struct pirn__task *task,
 static void task_waker_wake(pirn_waker self)
 {
     const struct pirn__local *local = pirn__local();
+    struct pirn__turn *turn = turn_here(local);
 
     if (local != NULL && local->driving != NULL) {
-        wake_by_driver(self.data, local->driving);
+        if (wake_and_unref(self.data) &&
+            (turn == NULL || !queue_in_turn(self.data, turn)))
+            submit_by_driver(self.data, local->driving);
         return;
     }
     /* Our reference keeps the cell, and with it the home, until submit has
@@ -79,10 +109,18 @@ static void task_waker_wake(pirn_waker self)
 void pirn__waker_wake_by_driver(pirn_waker waker,
                                 const struct pirn__home *home)
 {
-    if (waker.ops == &pirn__task_waker_ops)
-        wake_by_driver(waker.data, home);
-    else
+    if (waker.ops != &pirn__task_waker_ops)
         pirn_waker_wake(waker);
+    else if (wake_and_unref(waker.data))
+        submit_by_driver(waker.data, home);
+}
+
+void pirn__waker_wake_in_turn(pirn_waker waker, struct pirn__turn *turn)
+{
+    if (waker.ops != &pirn__task_waker_ops)
+        pirn_waker_wake(waker);
+    else if (wake_and_unref(waker.data) && !queue_in_turn(waker.data, turn))
+        submit_by_driver(waker.data, turn->home);
 }
 
 static void task_waker_drop(pirn_waker self)

@@ -21,6 +21,10 @@ struct pirn__home;
 void pirn__waker_wake_by_driver(pirn_waker waker,
                                 const struct pirn__home *home);
 
+/* The same in the poll of a task, whose turn it is. */
+struct pirn__turn;
+void pirn__waker_wake_in_turn(pirn_waker waker, struct pirn__turn *turn);
+
 /* pirn_waker_clone() and pirn_waker_drop() that take a reference to the task in
  * whose poll we are from its loan, and give it back there. */
 pirn_waker pirn__waker_get(const pirn_cx *cx);
