@@ -4,25 +4,16 @@
 
 #include "base/lock.h"
 
-/* Under the lock. */
-static void set_length(struct pirn__injection *injection, uint64_t length)
+static void add_locked(struct pirn__injection *injection, uint64_t count)
 {
-    /* seq_cst [injection.length]: a push comes before the pusher's look at who
-     * sleeps; a worker that goes to sleep looks here after it has said so. */
-    pirn__store(&injection->length, length, seq_cst);
-}
-
-static uint64_t length_locked(const struct pirn__injection *injection)
-{
-    /* relaxed: written under the lock, which we hold. */
-    return pirn__load(&injection->length, relaxed);
+    pirn__injection_set_len_locked(
+        injection, pirn__injection_len_locked(injection) + count);
 }
 
 void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link)
 {
     pirn__lock(&injection->lock);
-    pirn__queue_push(&injection->queue, link);
-    set_length(injection, length_locked(injection) + 1);
+    (void)pirn__injection_push_locked(injection, link);
     pirn__unlock(&injection->lock);
 }
 
@@ -31,7 +22,7 @@ void pirn__injection_push_all(struct pirn__injection *injection,
 {
     pirn__lock(&injection->lock);
     pirn__queue_splice(&injection->queue, queue);
-    set_length(injection, length_locked(injection) + count);
+    add_locked(injection, count);
     pirn__unlock(&injection->lock);
 }
 
@@ -46,7 +37,8 @@ pirn_slink *pirn__injection_pop(struct pirn__injection *injection)
     pirn__lock(&injection->lock);
     link = pirn__queue_pop(&injection->queue);
     if (link != NULL)
-        set_length(injection, length_locked(injection) - 1);
+        pirn__injection_set_len_locked(
+            injection, pirn__injection_len_locked(injection) - 1);
     pirn__unlock(&injection->lock);
     return link;
 }
@@ -56,9 +48,10 @@ static void take_all(struct pirn__injection *injection,
 {
     pirn__lock(&injection->lock);
     pirn__queue_splice(out, &injection->queue);
-    *length = length_locked(injection);
+    *length = pirn__injection_len_locked(injection);
     if (*length > 0)
-        set_length(injection, 0);
+        pirn__injection_set_len_locked(injection, 0);
+    injection->pushed = 0;
     pirn__unlock(&injection->lock);
 }
 
@@ -69,7 +62,7 @@ static void put_back(struct pirn__injection *injection,
     pirn__lock(&injection->lock);
     pirn__queue_splice(rest, &injection->queue);
     injection->queue = *rest;
-    set_length(injection, length_locked(injection) + length);
+    add_locked(injection, length);
     pirn__unlock(&injection->lock);
 }
 
@@ -84,21 +77,12 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
     if (limit == 0 || pirn__load(&injection->length, relaxed) == 0)
         return 0;
     take_all(injection, &all, &length);
-    if (length <= limit) {
-        pirn__queue_splice(out, &all);
-        return length;
-    }
-    for (; taken < limit; taken++) {
+    for (; taken < limit && taken < length; taken++) {
         if (injection->on_take != NULL)
             injection->on_take(all.head);
         pirn__queue_push(out, pirn__queue_pop(&all));
     }
-    put_back(injection, &all, length - taken);
+    if (taken < length)
+        put_back(injection, &all, length - taken);
     return taken;
-}
-
-uint64_t pirn__injection_len(const struct pirn__injection *injection)
-{
-    /* seq_cst [injection.length]: after the caller has said that it sleeps. */
-    return pirn__load(&injection->length, seq_cst);
 }

@@ -38,7 +38,8 @@ struct pirn__taskpool_ops {
     /* The next from where all look; how far is bounded. */
     struct pirn__task *(*pop_shared)(struct pirn__worker *worker);
     /* Look at the others; NULL if they have nothing to give.  Without this
-     * operation no worker can help another one, and none is woken to. */
+     * operation no worker can help another one, and none is woken to; and what
+     * threads outside spawn does not wait at their places (outside.h). */
     struct pirn__task *(*steal)(struct pirn__worker *worker);
     /* Is there anything this worker could run?  After it has said that it
      * sleeps; seq_cst. */
