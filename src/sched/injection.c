@@ -3,6 +3,10 @@
 #include "sched/injection.h"
 
 #include "base/lock.h"
+#include "base/prefetch.h"
+#include "task/task.h"
+
+enum { PREFETCH_SIZE = 128 }; /* of each task that is told of */
 
 static void add_locked(struct pirn__injection *injection, uint64_t count)
 {
@@ -66,23 +70,44 @@ static void put_back(struct pirn__injection *injection,
     pirn__unlock(&injection->lock);
 }
 
+/* Move what stands behind the first `count` to `rest`.  What one of those knows of
+ * may be gone meanwhile: it is only prefetched. */
+static void cut(const struct pirn__injection *injection,
+                struct pirn__queue *queue, uint64_t count,
+                struct pirn__queue *rest)
+{
+    pirn_slink *last = queue->head;
+
+    for (uint64_t i = 1;; i++) {
+        if (injection->tells_ahead)
+            pirn__prefetch(pirn__task_of_link(last)->ahead, PREFETCH_SIZE);
+        if (i == count)
+            break;
+        last = last->next_;
+    }
+    *rest = (struct pirn__queue){last->next_, queue->tail};
+    last->next_ = NULL;
+    queue->tail = last;
+}
+
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit)
 {
     struct pirn__queue all = {0};
-    uint64_t length;
-    uint64_t taken = 0;
+    struct pirn__queue rest;
+    uint64_t length = 0;
+    uint64_t count;
 
     /* relaxed: a hint that saves the lock. */
-    if (limit == 0 || pirn__load(&injection->length, relaxed) == 0)
+    if (limit > 0 && pirn__load(&injection->length, relaxed) > 0)
+        take_all(injection, &all, &length);
+    if (length == 0)
         return 0;
-    take_all(injection, &all, &length);
-    for (; taken < limit && taken < length; taken++) {
-        if (injection->on_take != NULL)
-            injection->on_take(all.head);
-        pirn__queue_push(out, pirn__queue_pop(&all));
-    }
-    if (taken < length)
-        put_back(injection, &all, length - taken);
-    return taken;
+    count = length < limit ? length : limit;
+    if (count < length || injection->tells_ahead)
+        cut(injection, &all, count, &rest);
+    pirn__queue_splice(out, &all);
+    if (count < length)
+        put_back(injection, &rest, length - count);
+    return count;
 }

@@ -18,9 +18,7 @@ struct pirn__injection {
     pirn_lock lock;
     struct pirn__queue queue;     /* lock */
     uint32_t pushed; /* lock: since all was taken out, if the pusher counts */
-    /* Constant: called with each link that is taken as one of several, before the
-     * next one is looked at; or NULL. */
-    void (*on_take)(pirn_slink *link);
+    bool tells_ahead; /* constant: holds tasks that know whom to prefetch */
     PIRN_ATOMIC(uint64_t) length; /* written under the lock */
 };
 

@@ -19,16 +19,14 @@
  * does not move.
  */
 #include "base/assert.h"
-#include "base/prefetch.h"
 #include "sched/pinned.h"
 #include "sched/worker.h"
 #include "task/task.h"
 
 enum {
     STEALABLE_BATCH = 64,
-    STEALABLE_RESCUE = 1024,       /* of a spill at once */
-    STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
-    STEALABLE_PREFETCH_SIZE = 128, /* of each */
+    STEALABLE_RESCUE = 1024, /* of a spill at once */
+    STEALABLE_AHEAD = 16, /* tasks of a spill that are prefetched */
 };
 
 /* What was spilled long ago is in no near cache, and in a chain each is waited for
@@ -46,12 +44,6 @@ static void tell_ahead(const struct pirn__queue *spilled)
         if (ahead != NULL)
             ahead = ahead->next_;
     }
-}
-
-/* The task that it was told of may be gone meanwhile: thieves take too. */
-static void prefetch_ahead(pirn_slink *link)
-{
-    pirn__prefetch(pirn__task_of_link(link)->ahead, STEALABLE_PREFETCH_SIZE);
 }
 
 static void spill(struct pirn__worker *worker, struct pirn__queue *spilled,
@@ -418,10 +410,10 @@ static uint64_t stealable_reclaim(struct pirn__worker *stuck)
 
 static int stealable_prepare(struct pirn__worker *worker)
 {
-    worker->spill.on_take = prefetch_ahead;
+    worker->spill.tells_ahead = true;
     worker->by_ring = !worker->pool->rt->home.stamps;
     for (int i = 0; i < PIRN__OUTSIDES; i++)
-        worker->pool->outside[i].queue.on_take = prefetch_ahead;
+        worker->pool->outside[i].queue.tells_ahead = true;
     return 0;
 }
 
