@@ -10,21 +10,12 @@
 #include "sched/worker.h"
 #include "task/task.h"
 
-/* Where workers do not help each other, each task waits for its own one. */
-static bool waits_at_places(const struct pirn__pool *pool)
+void pirn__outside_choose(struct pirn__pool *pool, struct pirn__local *local)
 {
-    return pool->tasks->steal != NULL;
-}
+    /* relaxed: which one it is matters to nobody. */
+    uint32_t turn = pirn__add(&pool->next_outside, 1, relaxed);
 
-/* The one that this thread keeps to. */
-static struct pirn__outside *outside_of(struct pirn__pool *pool,
-                                        struct pirn__local *local)
-{
-    if (local->outside == 0)
-        /* relaxed: which one it is matters to nobody. */
-        local->outside = 1 + pirn__add(&pool->next_outside, 1, relaxed) %
-                                 PIRN__OUTSIDES;
-    return &pool->outside[local->outside - 1];
+    local->outside = 1 + turn % PIRN__OUTSIDES;
 }
 
 /* Bring cells of a size; false without memory.  Not under the lock, for it may ask
@@ -70,8 +61,8 @@ static inline bool push_locked(struct pirn__outside *outside,
     return was_empty;
 }
 
-/* A new task is counted, QUEUED and, if such wait here, in the queue.  True if
- * somebody has to be told of it. */
+/* A new task is counted, QUEUED and, if such wait here, in the queue.  True if it
+ * has to be announced. */
 static inline bool start_locked(struct pirn_runtime *rt,
                                 struct pirn__outside *outside,
                                 struct pirn__task *task)
@@ -82,26 +73,25 @@ static inline bool start_locked(struct pirn_runtime *rt,
     pirn__state_open(pirn__task_state(task), 0, false);
     /* relaxed: the lock publishes it. */
     pirn__store(spawned, pirn__tally_next(spawned), relaxed);
-    return !waits_at_places(rt->pool) || push_locked(outside, task);
+    return !outside->keeps_tasks || push_locked(outside, task);
 }
 
-/* Who has it to run, or may sleep, is told. */
-static inline void announce(struct pirn_runtime *rt, struct pirn__task *task)
+/* To who sleeps or naps, or to the worker that has to run it. */
+static inline void announce(struct pirn_runtime *rt,
+                            const struct pirn__outside *outside,
+                            struct pirn__task *task)
 {
-    struct pirn__pool *pool = rt->pool;
-
-    if (!waits_at_places(pool))
+    if (!outside->keeps_tasks)
         rt->home.ops->submit(&rt->home, task, PIRN__ORIGIN_SPAWN);
-    else if (pirn__idle_is_away(&pool->idle))
-        pirn__pool_wake_any(pool);
+    else if (pirn__idle_is_away(&rt->pool->idle))
+        pirn__pool_wake_any(rt->pool);
 }
 
-int pirn__outside_spawn(struct pirn_runtime *rt, struct pirn__local *local,
+int pirn__outside_spawn(struct pirn_runtime *rt, struct pirn__outside *outside,
                         const struct pirn__task_ops *ops,
                         const pirn_future *future, size_t size,
                         const char *site)
 {
-    struct pirn__outside *outside = outside_of(rt->pool, local);
     struct pirn__task *task = NULL;
     bool is_news = false;
 
@@ -126,7 +116,7 @@ int pirn__outside_spawn(struct pirn_runtime *rt, struct pirn__local *local,
                                                             : PIRN_ESHUTDOWN;
     }
     if (is_news)
-        announce(rt, task);
+        announce(rt, outside, task);
     return 0;
 }
 
@@ -140,7 +130,7 @@ bool pirn__outside_push(struct pirn__pool *pool, struct pirn__local *local,
         pirn__injection_push(&pool->injection, &task->cell.link);
         return true;
     }
-    outside = outside_of(pool, local);
+    outside = pirn__outside_of(pool, local);
     pirn__lock(&outside->queue.lock);
     is_news = push_locked(outside, task);
     pirn__unlock(&outside->queue.lock);

@@ -5,7 +5,7 @@
  * pool has a few places with all three for such threads, each under one lock, and a
  * thread keeps to one of them: so threads that spawn at the same time do not meet.
  * Workers take what waits there from one place after the other, in batches.  (In a
- * pool whose workers do not help each other nothing waits here.)
+ * pool where each task has a worker of its own none waits here.)
  *
  * Whoever spawns looks at the gate of the root group under the lock, and counts the
  * task there.  Who has closed the gate takes each lock once: after that everybody
@@ -14,6 +14,7 @@
 #ifndef PIRN_SCHED_OUTSIDE_H
 #define PIRN_SCHED_OUTSIDE_H
 
+#include "base/hint.h"
 #include "base/slab.h"
 #include "sched/injection.h"
 #include "task/group.h"
@@ -34,14 +35,19 @@ enum { PIRN__OUTSIDE_AHEAD = 16 };
 struct pirn__outside {
     /* What was spawned and nobody has taken.  Its lock guards all the rest. */
     struct pirn__injection queue PIRN_CACHE_ALIGNED;
+    bool keeps_tasks;              /* constant: they wait in the queue */
     pirn_slink *behind;            /* in the queue; see push_locked() */
     struct pirn__ledger ledger;    /* of the root group */
     struct pirn__slab_cache cache;
 };
 
+/* Choose the place that this thread keeps to: local->outside. */
+PIRN__COLD void pirn__outside_choose(struct pirn__pool *pool,
+                                     struct pirn__local *local);
+
 /* Spawn a task without options or handle on a pool that this thread does not work
  * for, where pirn__outside_serves(). */
-int pirn__outside_spawn(struct pirn_runtime *rt, struct pirn__local *local,
+int pirn__outside_spawn(struct pirn_runtime *rt, struct pirn__outside *outside,
                         const struct pirn__task_ops *ops,
                         const pirn_future *future, size_t size,
                         const char *site);

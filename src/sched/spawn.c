@@ -156,7 +156,8 @@ static inline int spawn_unusual(struct pirn__local *local,
 
     if (out == NULL && is_plain(options) &&
         pirn__outside_serves(rt, local, size))
-        return pirn__outside_spawn(rt, local, ops, future, size, site);
+        return pirn__outside_spawn(rt, pirn__outside_of(rt->pool, local), ops,
+                                   future, size, site);
     return spawn_any(home, ops, future, size, options, site, out);
 }
 

@@ -412,8 +412,10 @@ static int stealable_prepare(struct pirn__worker *worker)
 {
     worker->spill.tells_ahead = true;
     worker->by_ring = !worker->pool->rt->home.stamps;
-    for (int i = 0; i < PIRN__OUTSIDES; i++)
+    for (int i = 0; i < PIRN__OUTSIDES; i++) {
+        worker->pool->outside[i].keeps_tasks = true;
         worker->pool->outside[i].queue.tells_ahead = true;
+    }
     return 0;
 }
 

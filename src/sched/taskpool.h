@@ -22,8 +22,8 @@ struct pirn__worker;
 
 struct pirn__taskpool_ops {
     const char *name;
-    /* A worker that is being made: what it needs besides.  A negative code when
-     * that cannot be had. */
+    /* A worker that is being made: what it needs besides; and whether tasks wait at
+     * the places of threads outside.  A negative code when that cannot be had. */
     int (*prepare)(struct pirn__worker *worker);
     /* Put a task that has just become QUEUED.  Its class is in its word, its
      * origin is given.  `worker` is the one that this thread runs, or NULL on any
@@ -38,8 +38,7 @@ struct pirn__taskpool_ops {
     /* The next from where all look; how far is bounded. */
     struct pirn__task *(*pop_shared)(struct pirn__worker *worker);
     /* Look at the others; NULL if they have nothing to give.  Without this
-     * operation no worker can help another one, and none is woken to; and what
-     * threads outside spawn does not wait at their places (outside.h). */
+     * operation no worker can help another one, and none is woken to. */
     struct pirn__task *(*steal)(struct pirn__worker *worker);
     /* Is there anything this worker could run?  After it has said that it
      * sleeps; seq_cst. */

@@ -262,6 +262,15 @@ pirn__spawner_here(struct pirn_runtime *rt, const struct pirn__local *local)
     return here;
 }
 
+/* The place of this thread, whose record `local` is. */
+static inline struct pirn__outside *
+pirn__outside_of(struct pirn__pool *pool, struct pirn__local *local)
+{
+    if (local->outside == 0)
+        pirn__outside_choose(pool, local);
+    return &pool->outside[local->outside - 1];
+}
+
 /* Whether this thread, whose record `local` is, spawns a task of this size by
  * pirn__outside_spawn(), if it has no options and no handle. */
 static inline bool pirn__outside_serves(const struct pirn_runtime *rt,
