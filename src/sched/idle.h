@@ -65,4 +65,11 @@ static inline uint32_t pirn__idle_sleepers(const struct pirn__idle *idle)
     return pirn__load(&idle->word, seq_cst) / PIRN__IDLE_SLEEPER;
 }
 
+/* Whether somebody sleeps or naps; the same for work for which also a nap ends. */
+static inline bool pirn__idle_is_away(const struct pirn__idle *idle)
+{
+    /* seq_cst [idle.word]: as in pirn__idle_claim_any(). */
+    return pirn__load(&idle->word, seq_cst) >= PIRN__IDLE_NAPPER;
+}
+
 #endif /* PIRN_SCHED_IDLE_H */

@@ -3,26 +3,21 @@
 #include "sched/injection.h"
 
 #include "base/lock.h"
+#include "base/prefetch.h"
+#include "task/task.h"
 
-/* Under the lock. */
-static void set_length(struct pirn__injection *injection, uint64_t length)
-{
-    /* seq_cst [injection.length]: a push comes before the pusher's look at who
-     * sleeps; a worker that goes to sleep looks here after it has said so. */
-    pirn__store(&injection->length, length, seq_cst);
-}
+enum { PREFETCH_SIZE = 128 }; /* of each task that is told of */
 
-static uint64_t length_locked(const struct pirn__injection *injection)
+static void add_locked(struct pirn__injection *injection, uint64_t count)
 {
-    /* relaxed: written under the lock, which we hold. */
-    return pirn__load(&injection->length, relaxed);
+    pirn__injection_set_len_locked(
+        injection, pirn__injection_len_locked(injection) + count);
 }
 
 void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link)
 {
     pirn__lock(&injection->lock);
-    pirn__queue_push(&injection->queue, link);
-    set_length(injection, length_locked(injection) + 1);
+    (void)pirn__injection_push_locked(injection, link);
     pirn__unlock(&injection->lock);
 }
 
@@ -31,7 +26,7 @@ void pirn__injection_push_all(struct pirn__injection *injection,
 {
     pirn__lock(&injection->lock);
     pirn__queue_splice(&injection->queue, queue);
-    set_length(injection, length_locked(injection) + count);
+    add_locked(injection, count);
     pirn__unlock(&injection->lock);
 }
 
@@ -46,7 +41,8 @@ pirn_slink *pirn__injection_pop(struct pirn__injection *injection)
     pirn__lock(&injection->lock);
     link = pirn__queue_pop(&injection->queue);
     if (link != NULL)
-        set_length(injection, length_locked(injection) - 1);
+        pirn__injection_set_len_locked(
+            injection, pirn__injection_len_locked(injection) - 1);
     pirn__unlock(&injection->lock);
     return link;
 }
@@ -56,9 +52,10 @@ static void take_all(struct pirn__injection *injection,
 {
     pirn__lock(&injection->lock);
     pirn__queue_splice(out, &injection->queue);
-    *length = length_locked(injection);
+    *length = pirn__injection_len_locked(injection);
     if (*length > 0)
-        set_length(injection, 0);
+        pirn__injection_set_len_locked(injection, 0);
+    injection->pushed = 0;
     pirn__unlock(&injection->lock);
 }
 
@@ -69,41 +66,48 @@ static void put_back(struct pirn__injection *injection,
     pirn__lock(&injection->lock);
     pirn__queue_splice(rest, &injection->queue);
     injection->queue = *rest;
-    set_length(injection, length_locked(injection) + length);
+    add_locked(injection, length);
     pirn__unlock(&injection->lock);
+}
+
+/* Move what stands behind the first `count` to `rest`.  What one of those knows of
+ * may be gone meanwhile: it is only prefetched. */
+static void cut(const struct pirn__injection *injection,
+                struct pirn__queue *queue, uint64_t count,
+                struct pirn__queue *rest)
+{
+    pirn_slink *last = queue->head;
+
+    for (uint64_t i = 1;; i++) {
+        if (injection->tells_ahead)
+            pirn__prefetch(pirn__task_of_link(last)->ahead, PREFETCH_SIZE);
+        if (i == count)
+            break;
+        last = last->next_;
+    }
+    *rest = (struct pirn__queue){last->next_, queue->tail};
+    last->next_ = NULL;
+    queue->tail = last;
 }
 
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit)
 {
     struct pirn__queue all = {0};
-    struct pirn__queue part;
-    uint64_t length;
-    uint64_t taken = 0;
+    struct pirn__queue rest;
+    uint64_t length = 0;
+    uint64_t count;
 
     /* relaxed: a hint that saves the lock. */
-    if (limit == 0 || pirn__load(&injection->length, relaxed) == 0)
+    if (limit > 0 && pirn__load(&injection->length, relaxed) > 0)
+        take_all(injection, &all, &length);
+    if (length == 0)
         return 0;
-    take_all(injection, &all, &length);
-    if (length <= limit) {
-        pirn__queue_splice(out, &all);
-        return length;
-    }
-    part.head = all.head;
-    for (; taken < limit; taken++) {
-        if (injection->on_take != NULL)
-            injection->on_take(all.head);
-        part.tail = all.head;
-        all.head = all.head->next_;
-    }
-    part.tail->next_ = NULL;
-    pirn__queue_splice(out, &part);
-    put_back(injection, &all, length - taken);
-    return taken;
-}
-
-uint64_t pirn__injection_len(const struct pirn__injection *injection)
-{
-    /* seq_cst [injection.length]: after the caller has said that it sleeps. */
-    return pirn__load(&injection->length, seq_cst);
+    count = length < limit ? length : limit;
+    if (count < length || injection->tells_ahead)
+        cut(injection, &all, count, &rest);
+    pirn__queue_splice(out, &all);
+    if (count < length)
+        put_back(injection, &rest, length - count);
+    return count;
 }

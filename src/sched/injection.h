@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/sched/injection.h - an unbounded queue of many threads: the one that all
+/* src/sched/injection.h - an unbounded queue of many threads: a few that all
  * workers share, for spawns from other threads; one for each worker, for what
  * overflows its ring; in a computational pool, all that a worker has.
  *
@@ -17,15 +17,20 @@
 struct pirn__injection {
     pirn_lock lock;
     struct pirn__queue queue;     /* lock */
-    /* Constant: called with each link that is taken as one of several, before the
-     * next one is looked at; or NULL. */
-    void (*on_take)(pirn_slink *link);
+    uint32_t pushed; /* lock: since all was taken out, if the pusher counts */
+    bool tells_ahead; /* constant: holds tasks that know whom to prefetch */
     PIRN_ATOMIC(uint64_t) length; /* written under the lock */
 };
 
 /* Any thread.  The push is seq_cst in `length`: after it a look at who sleeps
  * is reliable. */
 void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link);
+/* The same for who has the lock, which may guard more.  True if the queue was empty;
+ * else there is no need to look, for who pushed the first one does, or who put it
+ * back. */
+static inline bool
+pirn__injection_push_locked(struct pirn__injection *injection,
+                            pirn_slink *link);
 void pirn__injection_push_all(struct pirn__injection *injection,
                               struct pirn__queue *queue, uint64_t count);
 
@@ -39,6 +44,41 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit);
 
 /* How many are in; the look is seq_cst. */
-uint64_t pirn__injection_len(const struct pirn__injection *injection);
+static inline uint64_t
+pirn__injection_len(const struct pirn__injection *injection)
+{
+    /* seq_cst [injection.length]: after the caller has said that it sleeps. */
+    return pirn__load(&injection->length, seq_cst);
+}
+
+static inline uint64_t
+pirn__injection_len_locked(const struct pirn__injection *injection)
+{
+    /* relaxed: written under the lock, which we hold. */
+    return pirn__load(&injection->length, relaxed);
+}
+
+static inline void
+pirn__injection_set_len_locked(struct pirn__injection *injection,
+                               uint64_t length)
+{
+    /* seq_cst [injection.length]: a push comes before the pusher's look at who
+     * sleeps; a worker that goes to sleep looks here after it has said so. */
+    pirn__store(&injection->length, length, seq_cst);
+}
+
+static inline bool
+pirn__injection_push_locked(struct pirn__injection *injection, pirn_slink *link)
+{
+    uint64_t length = pirn__injection_len_locked(injection);
+
+    pirn__queue_push(&injection->queue, link);
+    if (length == 0)
+        pirn__injection_set_len_locked(injection, 1);
+    else
+        /* relaxed: who looks sees that there are some, by the first one. */
+        pirn__store(&injection->length, length + 1, relaxed);
+    return length == 0;
+}
 
 #endif /* PIRN_SCHED_INJECTION_H */

@@ -43,6 +43,7 @@ static int worker_init(struct pirn__pool *pool, struct pirn__worker *worker,
     pirn__init(&worker->state, PIRN__WORKER_RUNNING);
     pirn__init(&worker->own_fd, -1);
     worker->cache.may_grow = true;
+    worker->cache.set = &rt->slabs;
     worker->shared_at = rt->shared_interval;
     worker->inbox_at = PIRN__INBOX_INTERVAL;
     worker->events_at = rt->event_interval;

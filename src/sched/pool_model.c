@@ -25,6 +25,39 @@ MODEL(pool_spawn_from_outside_against_sleep, .preemptions = 2, .stale = 1,
     end();
 }
 
+static enum pirn_poll first_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    return PIRN_READY;
+}
+
+static const pirn_future_ops child_ops = {.poll = child_poll,
+                                          .drop = nothing_drop};
+
+static void spawn_without_handle(const pirn_future_ops *ops)
+{
+    pirn_future future = {ops};
+    const pirn_spawn_options options = {.runtime = rt};
+
+    EXPLORE_CHECK(pirn_spawn(&future, sizeof future, &options, NULL) == 0);
+}
+
+/* Goal: the same for one without a handle, which is counted and queued at once, and
+ * for the next one, which wakes nobody if the first is still there. */
+MODEL(pool_plain_spawns_from_outside_against_sleep, .preemptions = 2,
+      .stale = 1, .spurious = -1, .frozen = true)
+{
+    static const pirn_future_ops first_ops = {.poll = first_poll,
+                                              .drop = nothing_drop};
+
+    begin(1);
+    spawn_without_handle(&first_ops);
+    spawn_without_handle(&child_ops);
+    wait_for_child();
+    end();
+}
+
 /* Goal: the same for a wake, which goes to the inbox of the worker that ran it
  * last. */
 MODEL(pool_wake_from_outside_against_sleep, .preemptions = 2, .stale = 1,

@@ -299,7 +299,8 @@ static void add_pool_info(struct pirn__pool *pool, pirn_runtime_info *out)
 {
     out->workers = pool->count;
     out->pool = pool->tasks->name;
-    out->injected = pirn__injection_len(&pool->injection);
+    out->injected =
+        pirn__injection_len(&pool->injection) + pirn__outside_len(pool);
     for (uint32_t i = 0; i < pool->count; i++) {
         struct pirn__worker *worker = pool->workers[i];
         const struct pirn__worker_counters *counters = &worker->counters;

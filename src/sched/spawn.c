@@ -167,13 +167,8 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
         .handle = out != NULL,
     };
     struct pirn__task *task;
-    int rc = 1;
+    int rc = 0;
 
-    if (out == NULL && here.cache == NULL && is_plain(options))
-        rc = pirn__outside_spawn(rt, local, ops, future, size, site);
-    if (rc <= 0)
-        return rc;
-    rc = 0;
     if (options != NULL && !is_priority(options->priority))
         return -EINVAL;
     if (options != NULL && options->pinned && rt->pool != NULL)
@@ -200,6 +195,23 @@ static int spawn_any(struct pirn__home *home, const struct pirn__task_ops *ops,
     return 0;
 }
 
+/* What is not the usual spawn: by a thread outside, or any other. */
+static inline int spawn_unusual(struct pirn__local *local,
+                                struct pirn__home *home,
+                                const struct pirn__task_ops *ops,
+                                pirn_future *future, size_t size,
+                                const pirn_spawn_options *options,
+                                const char *site, pirn_task **out)
+{
+    struct pirn_runtime *rt = pirn__runtime_of(home);
+
+    if (out == NULL && is_plain(options) &&
+        pirn__outside_serves(rt, local, size))
+        return pirn__outside_spawn(rt, pirn__outside_of(rt->pool, local), ops,
+                                   future, size, site);
+    return spawn_any(home, ops, future, size, options, site, out);
+}
+
 int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
                 pirn_future *future, size_t size,
                 const pirn_spawn_options *options, const char *site,
@@ -210,7 +222,8 @@ int pirn__spawn(struct pirn__home *home, const struct pirn__task_ops *ops,
     if (options == NULL && out == NULL && turn != NULL && turn->home == home &&
         spawn_usual(turn, ops, future, size, site))
         return 0;
-    return spawn_any(home, ops, future, size, options, site, out);
+    return spawn_unusual(pirn__local(), home, ops, future, size, options, site,
+                         out);
 }
 
 static bool is_future(const pirn_future *future)

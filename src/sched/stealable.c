@@ -7,7 +7,7 @@
  *   by an event               spill of its worker
  *   woken by another thread   the inbox of the worker that ran it last, whole
  *                             for whoever takes it first
- *   spawned by another        the injection queue
+ *   spawned by another        the place of that thread (outside.h)
  *   pinned                    its worker's inbox for such, for nobody else
  *
  * Thieves take half of a ring, then a batch of a spill, then whole inboxes, from a
@@ -19,16 +19,14 @@
  * does not move.
  */
 #include "base/assert.h"
-#include "base/prefetch.h"
 #include "sched/pinned.h"
 #include "sched/worker.h"
 #include "task/task.h"
 
 enum {
     STEALABLE_BATCH = 64,
-    STEALABLE_RESCUE = 1024,       /* of a spill at once */
-    STEALABLE_AHEAD = 16,          /* tasks of a spill that are prefetched */
-    STEALABLE_PREFETCH_SIZE = 128, /* of each */
+    STEALABLE_RESCUE = 1024, /* of a spill at once */
+    STEALABLE_AHEAD = 16, /* tasks of a spill that are prefetched */
 };
 
 /* What was spilled long ago is in no near cache, and in a chain each is waited for
@@ -46,12 +44,6 @@ static void tell_ahead(const struct pirn__queue *spilled)
         if (ahead != NULL)
             ahead = ahead->next_;
     }
-}
-
-/* The task that it was told of may be gone meanwhile: thieves take too. */
-static void prefetch_ahead(pirn_slink *link)
-{
-    pirn__prefetch(pirn__task_of_link(link)->ahead, STEALABLE_PREFETCH_SIZE);
 }
 
 static void spill(struct pirn__worker *worker, struct pirn__queue *spilled,
@@ -123,10 +115,8 @@ static bool stealable_push(struct pirn__pool *pool, struct pirn__worker *worker,
     }
     if (worker != NULL)
         return push_here(worker, link, origin);
-    if (origin == PIRN__ORIGIN_SPAWN) {
-        pirn__injection_push(&pool->injection, link);
-        return true;
-    }
+    if (origin == PIRN__ORIGIN_SPAWN)
+        return pirn__outside_push(pool, pirn__local(), task);
     push_inbox(pool->workers[pirn__state_home(state)], link);
     return true;
 }
@@ -262,20 +252,41 @@ static pirn_slink *open_queue(struct pirn__worker *worker,
     return first;
 }
 
-/* Our share of what all share. */
-static pirn_slink *open_injection(struct pirn__worker *worker)
+/* Our share of a queue that all share. */
+static pirn_slink *open_injection(struct pirn__worker *worker,
+                                  struct pirn__injection *queue)
 {
     struct pirn__pool *pool = worker->pool;
-    uint64_t share = pirn__injection_len(&pool->injection) / pool->count + 1;
+    uint64_t length = pirn__injection_len(queue);
+    uint64_t share = length / pool->count + 1;
     bool moved = false;
-    pirn_slink *link = open_queue(
-        worker, &pool->injection,
-        share < STEALABLE_BATCH ? share : STEALABLE_BATCH, &moved);
+    pirn_slink *link = NULL;
 
-    if (link != NULL && pirn__injection_len(&pool->injection) > 0)
+    if (length > 0)
+        link = open_queue(worker, queue,
+                          share < STEALABLE_BATCH ? share : STEALABLE_BATCH,
+                          &moved);
+    if (link != NULL && pirn__injection_len(queue) > 0)
         pirn__pool_wake_any(pool);
     else if (moved)
         pirn__pool_wake_one(pool);
+    return link;
+}
+
+/* The places where threads outside spawn, and what was rescued: each in turn. */
+static pirn_slink *open_shared(struct pirn__worker *worker)
+{
+    struct pirn__pool *pool = worker->pool;
+    pirn_slink *link = NULL;
+
+    for (int i = 0; i <= PIRN__OUTSIDES && link == NULL; i++) {
+        uint32_t next = worker->next_shared;
+
+        worker->next_shared = (next + 1) % (PIRN__OUTSIDES + 1);
+        link = open_injection(worker, next < PIRN__OUTSIDES
+                                          ? &pool->outside[next].queue
+                                          : &pool->injection);
+    }
     return link;
 }
 
@@ -294,7 +305,7 @@ static pirn_slink *open_spill(struct pirn__worker *worker,
     return link;
 }
 
-/* The shared queue and our spill, turn about, so that neither waits for the
+/* The shared queues and our spill, turn about, so that neither waits for the
  * other. */
 static struct pirn__task *stealable_pop_shared(struct pirn__worker *worker)
 {
@@ -304,7 +315,7 @@ static struct pirn__task *stealable_pop_shared(struct pirn__worker *worker)
     if (worker->spill_first)
         link = open_spill(worker, worker);
     if (link == NULL)
-        link = open_injection(worker);
+        link = open_shared(worker);
     if (link == NULL)
         link = open_spill(worker, worker);
     return task_of(link);
@@ -337,7 +348,8 @@ static bool stealable_has_outside(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    if (pirn__injection_len(&pool->injection) > 0)
+    if (pirn__outside_len(pool) > 0 ||
+        pirn__injection_len(&pool->injection) > 0)
         return true;
     for (uint32_t i = 0; i < pool->count; i++) {
         if (pirn__inbox_has_some(&pool->workers[i]->inbox))
@@ -362,7 +374,7 @@ static bool stealable_has_some(struct pirn__worker *worker)
     return false;
 }
 
-/* Move all to the shared queue, but of the spill no more than `limit`. */
+/* Move all to the queue of all, but of the spill no more than `limit`. */
 static uint64_t give_up(struct pirn__worker *stuck, uint64_t limit)
 {
     struct pirn__queue taken = {0};
@@ -402,12 +414,16 @@ static uint64_t stealable_reclaim(struct pirn__worker *stuck)
 
 static int stealable_prepare(struct pirn__worker *worker)
 {
-    worker->spill.on_take = prefetch_ahead;
+    worker->spill.tells_ahead = true;
     worker->by_ring = !worker->pool->rt->home.stamps;
     if (worker->by_ring)
         pirn__spawn_usually(worker->pool->rt, &worker->turn);
     if (worker->by_ring && !worker->pool->lifo_off)
         worker->turn.queue_woken = pirn__pool_queue_woken;
+    for (int i = 0; i < PIRN__OUTSIDES; i++) {
+        worker->pool->outside[i].keeps_tasks = true;
+        worker->pool->outside[i].queue.tells_ahead = true;
+    }
     return 0;
 }
 

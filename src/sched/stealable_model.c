@@ -129,6 +129,12 @@ static void find_or_sleep(void *arg)
     }
 }
 
+static void find_two_or_sleep(void *arg)
+{
+    find_or_sleep(arg);
+    find_or_sleep(arg);
+}
+
 /* The same for one that naps. */
 static void find_or_nap(void *arg)
 {
@@ -175,6 +181,28 @@ MODEL(stealable_open_injection_against_sleep, .preemptions = 3, .stale = 2,
     model_pool_end(&model, count);
 }
 
+static void spawn_two_more(void *arg)
+{
+    (void)arg;
+    model_push_outside(&model, 1, PIRN__ORIGIN_SPAWN);
+    model_push_outside(&model, 2, PIRN__ORIGIN_SPAWN);
+}
+
+/* Goal: the same while more is pushed, of which only what comes to an empty place
+ * wakes. */
+MODEL(stealable_spawns_and_a_taker_against_sleep, .preemptions = 2, .stale = 2,
+      .frozen = true, .may_leak = true)
+{
+    model_pool_begin(&model);
+    model_push_outside(&model, 0, PIRN__ORIGIN_SPAWN);
+    explore_thread(find_or_sleep, NULL);
+    explore_thread(spawn_two_more, NULL);
+    model_become(owner());
+    (void)model_pop_shared(&model, owner());
+    explore_join();
+    model_pool_end(&model, 3);
+}
+
 /* Goal: the same for one that went to nap. */
 MODEL(stealable_open_injection_against_a_nap, .preemptions = 3, .stale = 2,
       .frozen = true, .may_leak = true)
@@ -213,6 +241,25 @@ MODEL(stealable_spawn_against_sleep, .preemptions = 3, .frozen = true,
     explore_thread(find_or_sleep, NULL);
     model_push_here(&model, owner(), 0, PIRN__ORIGIN_SPAWN);
     explore_join();
+}
+
+static void spawn_first(void *arg)
+{
+    (void)arg;
+    model_push_outside(&model, 0, PIRN__ORIGIN_SPAWN);
+}
+
+/* Goal: two threads outside spawn, each at a place of its own, and a worker that
+ * takes one of the tasks and goes to sleep is there for the other, too. */
+MODEL(stealable_two_places_against_sleep, .preemptions = 2, .stale = 2,
+      .frozen = true, .may_leak = true)
+{
+    model_pool_begin(&model);
+    explore_thread(find_two_or_sleep, NULL);
+    explore_thread(spawn_first, NULL);
+    model_push_outside(&model, 1, PIRN__ORIGIN_SPAWN);
+    explore_join();
+    model_pool_end(&model, 2);
 }
 
 /* Goal: the same for one that displaces another from the slot. */

@@ -174,17 +174,17 @@ TEST(stealable_lifo_runs_are_capped)
     table_deinit(&table);
 }
 
-/* Goal: a thread outside puts what it spawns in the shared queue, and what it
- * wakes in the inbox of the worker that ran it last.
+/* Goal: a thread outside puts what it spawns at its place, and what it wakes in the
+ * inbox of the worker that ran it last.
  * Method: a task that was run by worker 1. */
-TEST(stealable_outside_goes_to_injection_and_inbox)
+TEST(stealable_outside_goes_to_its_place_and_inbox)
 {
     struct table table;
     pirn__state *state;
 
     table_init(&table, 2, 2);
     EXPECT(push_outside(&table, 0, PIRN__ORIGIN_SPAWN));
-    EXPECT_EQ(1, pirn__injection_len(&table.rig.pool->injection));
+    EXPECT_EQ(1, pirn__outside_len(table.rig.pool));
     EXPECT_EQ(0, pop_shared(&table, 1));
 
     state = pirn__task_state(table.tasks[1]);
@@ -278,7 +278,7 @@ TEST(stealable_shared_queue_is_taken_by_shares)
     for (int i = 65; i < 128; i++)
         EXPECT_EQ(i, pop(&table, 1));
     for (int next = 128; next < 400;) {
-        uint64_t before = pirn__injection_len(&table.rig.pool->injection);
+        uint64_t before = pirn__outside_len(table.rig.pool);
 
         EXPECT_EQ(next, pop_shared(&table, 2));
         EXPECT_LE(ring_len(&table, 2), before / 4);

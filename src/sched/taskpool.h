@@ -22,8 +22,8 @@ struct pirn__worker;
 
 struct pirn__taskpool_ops {
     const char *name;
-    /* A worker that is being made: what it needs besides.  A negative code when
-     * that cannot be had. */
+    /* A worker that is being made: what it needs besides; and whether tasks wait at
+     * the places of threads outside.  A negative code when that cannot be had. */
     int (*prepare)(struct pirn__worker *worker);
     /* Put a task that has just become QUEUED.  Its class is in its word, its
      * origin is given.  `worker` is the one that this thread runs, or NULL on any

@@ -75,8 +75,9 @@ struct pirn__worker {
     uint32_t waits; /* see alarm.c: looks in a row that were waits for a timer */
     uint32_t lifo_runs;
     uint32_t tick;      /* counts what it looks for to run */
-    uint32_t shared_at; /* the tick at which it looks at the shared queue */
-    uint32_t inbox_at;  /* the same for its inbox */
+    uint32_t shared_at; /* the tick at which it looks at the shared queues */
+    uint32_t next_shared; /* the one of those it begins with */
+    uint32_t inbox_at;  /* as shared_at, for its inbox */
     uint32_t events_at; /* and for events */
     uint32_t look_at;   /* the next tick at which the ring does not come first */
     bool by_ring; /* constant: what gets ready here waits in the ring, and is not
@@ -95,7 +96,7 @@ struct pirn__worker {
     };
     bool hunting; /* see nap.h */
     bool pinned_first; /* before the ring, next time */
-    bool spill_first;  /* before the shared queue, next time */
+    bool spill_first;  /* before the shared queues, next time */
 
     /* Shared. */
     PIRN_ATOMIC(uint32_t) state; /* enum pirn__worker_state */
@@ -126,7 +127,7 @@ struct pirn__pool {
     const struct pirn__taskpool_ops *tasks; /* where ready tasks are kept */
     uint32_t count;
     struct pirn__idle idle;
-    struct pirn__injection injection;
+    struct pirn__injection injection; /* what was rescued or reclaimed */
     struct pirn__alarm monitor;
     PIRN_ATOMIC(uint32_t) monitor_armed;
     PIRN_ATOMIC(uint32_t) pinned_apart; /* workers that sleep outside the set */
@@ -269,6 +270,26 @@ pirn__spawner_here(struct pirn_runtime *rt, const struct pirn__local *local)
     if (turn->task != NULL && turn->task->group != NULL)
         here.ledger = turn->ledger;
     return here;
+}
+
+/* The place of this thread, whose record `local` is. */
+static inline struct pirn__outside *
+pirn__outside_of(struct pirn__pool *pool, struct pirn__local *local)
+{
+    if (local->outside == 0)
+        pirn__outside_choose(pool, local);
+    return &pool->outside[local->outside - 1];
+}
+
+/* Whether this thread, whose record `local` is, spawns a task of this size by
+ * pirn__outside_spawn(), if it has no options and no handle. */
+static inline bool pirn__outside_serves(const struct pirn_runtime *rt,
+                                        const struct pirn__local *local,
+                                        size_t size)
+{
+    return rt->pool != NULL && local != NULL && local->driving != &rt->home &&
+           !rt->home.stamps && rt->hooks.on_task_spawn == NULL &&
+           pirn__task_cell_size(size) <= PIRN__SLAB_SIZE_MAX;
 }
 
 #endif /* PIRN_SCHED_WORKER_H */

@@ -603,11 +603,8 @@ static enum pirn_poll step_note_nap(struct probe *probe, pirn_cx *cx)
 static void spawn_to(struct stage *stage, struct pirn__worker *worker,
                      probe_step *step)
 {
-    struct pirn__queue queue = {0};
-
     spawn(stage, step);
-    EXPECT_EQ(1, pirn__injection_take(&stage->rig.pool->injection, &queue, 1));
-    EXPECT(pirn__ring_push(&worker->ring, pirn__queue_pop(&queue)));
+    EXPECT(pirn__ring_push(&worker->ring, rig_take_spawned(&stage->rig)));
 }
 
 /* Steal four tasks that are over at once, two, one and one, by a clock that

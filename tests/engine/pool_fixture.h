@@ -163,17 +163,23 @@ static inline void rig_leave(void)
     local->driving = NULL;
 }
 
+/* What this thread has spawned from outside, one by one. */
+static inline pirn_slink *rig_take_spawned(struct rig *rig)
+{
+    struct pirn__outside *outside =
+        &rig->pool->outside[pirn__local()->outside - 1];
+    struct pirn__queue queue = {0};
+
+    EXPECT_EQ(1, pirn__injection_take(&outside->queue, &queue, 1));
+    return pirn__queue_pop(&queue);
+}
+
 /* A queued task that is in no queue; its handle is dropped.  Run it in the
  * end. */
 static inline struct pirn__task *rig_task(struct rig *rig)
 {
-    struct pirn__queue queue = {0};
-    pirn_slink *link;
-
     spawn_probe(rig->rt, step_ready, NULL, NULL);
-    EXPECT_EQ(1, pirn__injection_take(&rig->pool->injection, &queue, 1));
-    link = pirn__queue_pop(&queue);
-    return pirn__task_of_link(link);
+    return pirn__task_of_link(rig_take_spawned(rig));
 }
 
 /* Run a task that was popped, as `worker`. */
