@@ -16,9 +16,4 @@
  * compiler likes to repeat it in. */
 #define PIRN__HOT_INLINE inline __attribute__((always_inline))
 
-/* What depends on this pointer is computed anew from here on.  In a loop that enters
- * fibers no register outlasts a turn, so that what the compiler has computed before
- * the loop would be kept on the stack. */
-#define PIRN__FORGET(pointer) __asm__("" : "+r"(pointer))
-
 #endif /* PIRN_BASE_HINT_H */

@@ -190,7 +190,6 @@ static size_t run_ready(struct pirn_runtime *rt)
         if (task == NULL)
             break;
         run_task(rt, task, from_lifo, &loop);
-        PIRN__FORGET(rt);
         polls++;
     }
     pirn__no_suspend_end(local);

@@ -45,9 +45,9 @@ void pirn__histogram_read(const struct pirn__histogram *histogram,
 
 /* Owner: pirn__task_run_here(), measured.  A poll during which the worker went on
  * without this thread is left out: the record went with it. */
-PIRN__COLD bool pirn__histograms_run(struct pirn__histograms *histograms,
-                                     struct pirn__task *task,
-                                     struct pirn__loop *loop, bool *again);
+bool pirn__histograms_run(struct pirn__histograms *histograms,
+                          struct pirn__task *task, struct pirn__loop *loop,
+                          bool *again);
 
 /* By whoever queues a task, before anybody can pop it. */
 static inline void pirn__histograms_stamp(const struct pirn__home *home,

@@ -209,7 +209,7 @@ poll_task(struct pirn__worker *worker, struct pirn__task *task,
 {
     bool wants_again, has_turn;
 
-    if (worker->histograms == NULL)
+    if (__builtin_expect(worker->histograms == NULL, 1))
         return pirn__task_run_here(task, loop, again);
     /* Not by `again` itself, which then could be in no register. */
     has_turn = pirn__histograms_run(worker->histograms, task, loop,
@@ -667,7 +667,6 @@ void pirn__worker_run(struct pirn__worker *worker)
             task = find_task(worker);
         if (task != NULL && !run_task(worker, task, &loop))
             break;
-        PIRN__FORGET(worker);
     }
     if (local->worker == worker)
         end_run(worker);
