@@ -95,7 +95,7 @@ struct pirn__channel {
     uint64_t promised;   /* mpmc */
     char *head_at;       /* where the next message is, unless this is the end */
     char *head_end;      /* of the ring or block */
-    struct pirn__block *head_block; /* unbounded */
+    struct pirn__block *head_block; /* unbounded; else NULL */
     struct pirn__block *emptied; /* unbounded: to become the spare, or NULL */
     _Alignas(16) char ring[]; /* bounded */
 };
@@ -240,7 +240,7 @@ static inline char *pirn__channel_next(struct pirn__channel *ch)
     char *at;
 
     if (ch->head_at == ch->head_end) {
-        if (ch->unbounded)
+        if (ch->head_block != NULL)
             pirn__block_leave(ch);
         else
             ch->head_at = ch->ring;

@@ -15,16 +15,16 @@ static pirn_mpsc_receiver *rx;
 static struct model_bell bells[3];
 
 /* Everything below belongs to one thread, and to the body after the join. */
-static int got[4];
+static int64_t got[4];
 static int got_count;
 static int sent_count[2];
 static bool receiver_waits;
 static pirn_mpsc_recv_op recv_op;
-static int recv_message;
+static int64_t recv_message;
 
 static void begin(size_t capacity)
 {
-    const pirn_channel_options options = {.message_size = sizeof(int),
+    const pirn_channel_options options = {.message_size = sizeof(int64_t),
                                           .capacity = capacity};
 
     EXPLORE_CHECK(pirn_mpsc_new(&options, &tx, &rx) == 0);
@@ -38,7 +38,7 @@ static void end(void)
         EXPLORE_CHECK(model_bell_wakers(&bells[i]) == 0);
 }
 
-static bool give(int who, int message)
+static bool give(int who, int64_t message)
 {
     int rc = pirn_mpsc_try_send(tx, &message);
 
@@ -67,13 +67,13 @@ static void take_rest(void)
 
 struct sending {
     pirn_mpsc_send_op op;
-    int message;
+    int64_t message;
     enum pirn_poll poll;
 };
 
 static struct sending sendings[2];
 
-static void sending_poll(int who, int message)
+static void sending_poll(int who, int64_t message)
 {
     struct sending *s = &sendings[who];
 
@@ -468,7 +468,7 @@ static void upgrade(void *arg)
 
     (void)arg;
     if (pirn_mpsc_weak_sender_upgrade(weak, &again) == 0) {
-        EXPLORE_CHECK(pirn_mpsc_try_send(again, &(int){5}) == 0);
+        EXPLORE_CHECK(pirn_mpsc_try_send(again, &(int64_t){5}) == 0);
         pirn_mpsc_sender_unref(again);
     }
     pirn_mpsc_weak_sender_unref(weak);
@@ -489,7 +489,7 @@ MODEL(channel_upgrade_against_the_end)
 }
 
 static pirn_mpsc_recv_op first_op;
-static int first_message;
+static int64_t first_message;
 
 static void poll_first(void *arg)
 {

@@ -183,9 +183,24 @@ static inline void advance(struct pirn__channel *ch, uint64_t count)
         tell_senders(ch);
 }
 
-static inline void take_one(struct pirn__channel *ch, void *message)
+/* A message of any size, and from the next block. */
+static __attribute__((noinline)) void take_any(struct pirn__channel *ch,
+                                               void *message)
 {
     pirn__message_copy(message, pirn__channel_next(ch), ch->size);
+    advance(ch, 1);
+}
+
+/* One of a word is copied without a call, for which registers would be saved. */
+static inline void take_one(struct pirn__channel *ch, void *message)
+{
+    bool is_block_end = ch->head_at == ch->head_end && ch->head_block != NULL;
+
+    if (ch->size != sizeof(uint64_t) || is_block_end) {
+        take_any(ch, message);
+        return;
+    }
+    memcpy(message, pirn__channel_next(ch), sizeof(uint64_t));
     advance(ch, 1);
 }
 
@@ -310,23 +325,22 @@ poll_for_many(pirn_mpsc_recv_op *op, pirn_cx *cx)
 
 /* One that has been in line for one message has been told of it: then it stands
  * there no more, and the message is in the span.  If a try_ call has taken it, the
- * operation begins anew.  (One that wants many looks under the lock: others may
- * have come.) */
-static inline void see_told(pirn_mpsc_recv_op *op)
+ * operation begins anew.  False: it stands there still.  (One that wants many
+ * looks under the lock: others may have come.) */
+static inline bool see_told(pirn_mpsc_recv_op *op)
 {
     struct pirn__channel *ch = op->channel_;
-    uint64_t end;
 
     /* acquire [channel.told]: the messages; and whoever told us is done with the
      * operation. */
     if (pirn__load(&op->told_, acquire) == 0)
-        return;
+        return false;
     /* relaxed: the operation is ours alone. */
     pirn__store(&op->told_, 0, relaxed);
-    pirn__wait_init(&op->waiter_);
-    end = (uint64_t)op->n;
-    if (end > ch->span_end)
-        ch->span_end = end;
+    pirn__wait_renew(&op->waiter_);
+    if ((uint64_t)op->n > ch->span_end)
+        ch->span_end = (uint64_t)op->n;
+    return true;
 }
 
 /* The usual case of a task: nothing is there, and nobody else waits.  False:
@@ -334,48 +348,70 @@ static inline void see_told(pirn_mpsc_recv_op *op)
 static inline bool enter_alone(pirn_mpsc_recv_op *op, const pirn_cx *cx)
 {
     struct pirn__channel *ch = op->channel_;
-    pirn_waker none;
     bool waits;
 
     pirn__lock(&ch->lock);
     extend_span_locked(ch);
     waits = span_length(ch) == 0 && !ch->sealed &&
-            pirn__waitlist_empty(&ch->receivers);
+            pirn__list_empty(&ch->receivers.waiters_);
     if (waits) {
         pirn__cx_ref_task(cx);
-        none = pirn__wait_enter_locked(&op->waiter_, &ch->receivers,
-                                       *cx->waker);
-        PIRN_DASSERT(none.ops == NULL);
-        (void)none;
+        pirn__wait_enter_new_locked(&op->waiter_, &ch->receivers, *cx->waker);
     }
     pirn__unlock(&ch->lock);
     return waits;
 }
 
+static inline enum pirn_poll end_with_one(pirn_mpsc_recv_op *op)
+{
+    op->n = 1;
+    take_one(op->channel_, op->messages_);
+    return PIRN_READY;
+}
+
+/* The span was empty. */
+PIRN__COLD static enum pirn_poll look_again(pirn_mpsc_recv_op *op,
+                                            const pirn_cx *cx)
+{
+    return span_length(op->channel_) == 0 ? wait_in_line(op, cx)
+                                          : end_with_one(op);
+}
+
+/* The span is empty. */
+static __attribute__((noinline)) enum pirn_poll
+wait_for_one(pirn_mpsc_recv_op *op, const pirn_cx *cx)
+{
+    if (pirn__cx_task(cx) != NULL && enter_alone(op, cx))
+        return PIRN_PENDING;
+    return look_again(op, cx);
+}
+
+/* Its budget is paid. */
+static inline enum pirn_poll poll_for_one(pirn_mpsc_recv_op *op,
+                                          const pirn_cx *cx)
+{
+    if (pirn__wait_is_in(&op->waiter_) && !see_told(op))
+        return wait_in_line(op, cx);
+    return span_length(op->channel_) == 0 ? wait_for_one(op, cx)
+                                          : end_with_one(op);
+}
+
+PIRN__COLD static enum pirn_poll poll_uncounted(pirn_mpsc_recv_op *op,
+                                                pirn_cx *cx)
+{
+    return pirn__coop_spend_last(cx) ? poll_for_one(op, cx) : PIRN_PENDING;
+}
+
+/* The usual way makes no call but a last one, and so saves no registers. */
 static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
 {
     pirn_mpsc_recv_op *op = recv_op_of(self);
-    struct pirn__channel *ch = op->channel_;
 
     if (op->limit_ != 1)
         return poll_for_many(op, cx);
-    if (!pirn__coop_spend(cx))
-        return PIRN_PENDING;
-    if (pirn__wait_is_in(&op->waiter_))
-        see_told(op);
-    if (pirn__wait_is_in(&op->waiter_))
-        return wait_in_line(op, cx);
-    if (span_length(ch) == 0) {
-        if (pirn__cx_task(cx) == NULL)
-            return wait_in_line(op, cx);
-        if (enter_alone(op, cx))
-            return PIRN_PENDING;
-        if (span_length(ch) == 0)
-            return wait_in_line(op, cx);
-    }
-    take_one(ch, op->messages_);
-    op->n = 1;
-    return PIRN_READY;
+    if (!pirn__coop_spend_counted(cx))
+        return poll_uncounted(op, cx);
+    return poll_for_one(op, cx);
 }
 
 /* What it was told of stays where it is, for the next receive. */
@@ -417,9 +453,8 @@ static int recv_op_outcome(const pirn_future *self)
     return n > INT_MAX ? INT_MAX : (int)n;
 }
 
-void pirn_mpsc_recv_many_init(pirn_mpsc_recv_op *op,
-                              pirn_mpsc_receiver *receiver, void *messages,
-                              size_t limit)
+static inline void init_op(pirn_mpsc_recv_op *op, pirn_mpsc_receiver *receiver,
+                           void *messages, size_t limit)
 {
     static const pirn_future_ops ops = {
         .poll = recv_op_poll,
@@ -438,10 +473,17 @@ void pirn_mpsc_recv_many_init(pirn_mpsc_recv_op *op,
     op->n = limit == 0 ? -EINVAL : 0;
 }
 
+void pirn_mpsc_recv_many_init(pirn_mpsc_recv_op *op,
+                              pirn_mpsc_receiver *receiver, void *messages,
+                              size_t limit)
+{
+    init_op(op, receiver, messages, limit);
+}
+
 void pirn_mpsc_recv_init(pirn_mpsc_recv_op *op, pirn_mpsc_receiver *receiver,
                          void *message)
 {
-    pirn_mpsc_recv_many_init(op, receiver, message, 1);
+    init_op(op, receiver, message, 1);
 }
 
 /* Kept apart, so that the quick way needs no room for the operation. */
@@ -452,7 +494,7 @@ recv_slowly(pirn_mpsc_receiver *receiver, void *messages, size_t limit,
     pirn_mpsc_recv_op op;
     int rc;
 
-    pirn_mpsc_recv_many_init(&op, receiver, messages, limit);
+    init_op(&op, receiver, messages, limit);
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.n;
 }

@@ -17,29 +17,28 @@
 #include "task/local.h"
 #include "task/waker.h"
 
-static inline bool has_room_now_locked(struct pirn__channel *ch, uint64_t count)
+static inline bool has_room_locked(struct pirn__channel *ch, uint64_t count)
 {
-    return ch->tail - ch->head_seen + ch->reserved <= ch->capacity - count;
-}
+    uint64_t given = ch->tail + ch->reserved;
+    uint64_t limit = ch->capacity - count;
 
-/* The quick look has found none. */
-static bool look_again_locked(struct pirn__channel *ch, uint64_t count)
-{
+    if (given - ch->head_seen <= limit)
+        return true;
     /* seq_cst [channel.head]: acquire, so that the receiver has left the places
      * that it has freed; against `waiting`, see channel.h. */
     ch->head_seen = pirn__load(&ch->head, seq_cst);
-    return has_room_now_locked(ch, count);
+    return given - ch->head_seen <= limit;
 }
 
 bool pirn__channel_has_room_locked(struct pirn__channel *ch, uint64_t count)
 {
-    return has_room_now_locked(ch, count) || look_again_locked(ch, count);
+    return has_room_locked(ch, count);
 }
 
 static inline bool may_take_locked(struct pirn__channel *ch, uint64_t count)
 {
     return pirn__list_empty(&ch->senders.waiters_) &&
-           (has_room_now_locked(ch, count) || look_again_locked(ch, count));
+           has_room_locked(ch, count);
 }
 
 /* Under the lock, which is released. */
@@ -52,18 +51,19 @@ static void wake_receiver(struct pirn__channel *ch)
 }
 
 /* The turn of the task that is polled, or NULL outside of tasks. */
-static struct pirn__turn *turn_of_task(const pirn_cx *cx)
+static inline struct pirn__turn *turn_of_task(const pirn_cx *cx)
 {
-    struct pirn__turn *turn = cx->turn_;
+    struct pirn__turn *turn = cx == NULL ? NULL : cx->turn_;
 
     return turn == NULL || turn->task == NULL ? NULL : turn;
 }
 
 /* The same after a message was put in.  One that waits alone for any is told of
- * it without more ado: nothing else has become possible.  `turn`: of the task
- * that sends, or NULL. */
-static void tell_receiver(struct pirn__channel *ch, struct pirn__turn *turn)
+ * it without more ado: nothing else has become possible.  `cx`: of the poll that
+ * sends, or NULL. */
+static inline void tell_receiver(struct pirn__channel *ch, const pirn_cx *cx)
 {
+    struct pirn__turn *turn;
     pirn_waker waker;
 
     if (pirn__list_empty(&ch->receivers.waiters_)) {
@@ -76,6 +76,7 @@ static void tell_receiver(struct pirn__channel *ch, struct pirn__turn *turn)
     }
     waker = pirn__channel_tell_locked(ch, pirn__waitlist_first(&ch->receivers));
     pirn__unlock(&ch->lock);
+    turn = turn_of_task(cx);
     if (turn != NULL)
         pirn__waker_wake_in_turn(waker, turn);
     else
@@ -124,8 +125,9 @@ static int send_unbounded(struct pirn__channel *ch, const void *message)
     return rc;
 }
 
+/* `cx`: of the poll that sends, or NULL. */
 static inline int try_send(struct pirn__channel *ch, const void *message,
-                           struct pirn__turn *turn)
+                           const pirn_cx *cx)
 {
     int rc = -EAGAIN;
 
@@ -136,7 +138,7 @@ static inline int try_send(struct pirn__channel *ch, const void *message,
         rc = PIRN_ECLOSED;
     } else if (may_take_locked(ch, 1)) {
         pirn__channel_put_locked(ch, message);
-        tell_receiver(ch, turn);
+        tell_receiver(ch, cx);
         return 0;
     }
     pirn__unlock(&ch->lock);
@@ -222,19 +224,13 @@ static bool send_may_end_locked(pirn_waiter *waiter)
     return true;
 }
 
-static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
+/* One that has found no room. */
+static __attribute__((noinline)) enum pirn_poll
+send_in_line(pirn_channel_send_op *op, const pirn_cx *cx)
 {
     static const struct pirn__wait_rules rules = {send_may_end_locked};
-    pirn_channel_send_op *op = send_op_of(self);
     struct pirn__channel *ch = op->channel_;
 
-    if (!pirn__coop_spend(cx))
-        return PIRN_PENDING;
-    if (!pirn__wait_is_in(&op->waiter_) && op->rc != -EAGAIN) {
-        op->rc = try_send(ch, op->message_, turn_of_task(cx));
-        if (op->rc != -EAGAIN)
-            return PIRN_READY;
-    }
     if (pirn__wait_poll(&op->waiter_, cx, &ch->senders, &ch->lock, &rules) ==
         PIRN_PENDING)
         return PIRN_PENDING;
@@ -245,6 +241,35 @@ static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
         wake_receiver(ch);
     }
     return PIRN_READY;
+}
+
+/* Its budget is paid. */
+static inline enum pirn_poll poll_send(pirn_channel_send_op *op,
+                                       const pirn_cx *cx)
+{
+    int rc = op->rc;
+
+    if (!pirn__wait_is_in(&op->waiter_) && rc != -EAGAIN)
+        rc = try_send(op->channel_, op->message_, cx);
+    if (rc == 0) /* as init has said */
+        return PIRN_READY;
+    op->rc = rc;
+    return rc == -EAGAIN ? send_in_line(op, cx) : PIRN_READY;
+}
+
+PIRN__COLD static enum pirn_poll poll_uncounted(pirn_channel_send_op *op,
+                                                pirn_cx *cx)
+{
+    return pirn__coop_spend_last(cx) ? poll_send(op, cx) : PIRN_PENDING;
+}
+
+static enum pirn_poll send_op_poll(pirn_future *self, pirn_cx *cx)
+{
+    pirn_channel_send_op *op = send_op_of(self);
+
+    if (!pirn__coop_spend_counted(cx))
+        return poll_uncounted(op, cx);
+    return poll_send(op, cx);
 }
 
 static void send_op_drop(pirn_future *self)
@@ -294,7 +319,8 @@ static __attribute__((noinline)) int send_slowly(struct pirn__channel *ch,
     int rc;
 
     pirn__channel_send_init(&op, ch, message);
-    op.rc = tried;
+    if (tried == -EAGAIN)
+        op.rc = -EAGAIN;
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }

@@ -133,6 +133,13 @@ static inline void pirn__wait_init(pirn_waiter *waiter)
     waiter->entered_ = false;
 }
 
+/* One whose wait has ended, and whose operation knows it, may enter anew. */
+static inline void pirn__wait_renew(pirn_waiter *waiter)
+{
+    waiter->state_ = PIRN__WAIT_NEW;
+    waiter->entered_ = false;
+}
+
 /* How the object answers a poll. */
 struct pirn__wait_rules {
     /* Under the lock: may the operation of this waiter end now?  It may be NEW,
@@ -153,6 +160,18 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
                                pirn_waitlist *list, pirn_lock *lock,
                                const struct pirn__wait_rules *rules);
 
+/* Into the line, at the end, for the first time; the list is not all zero. */
+static inline void pirn__wait_enter_new_locked(pirn_waiter *waiter,
+                                               pirn_waitlist *list,
+                                               pirn_waker waker)
+{
+    PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW);
+    waiter->waker_ = waker;
+    pirn__list_push_tail(&list->waiters_, &waiter->link_);
+    waiter->state_ = PIRN__WAIT_QUEUED;
+    waiter->entered_ = true;
+}
+
 /* Into the line, at the end, or stay there if it is QUEUED, with this waker,
  * which may be the empty one; drop the one that it replaces after unlock.  For
  * those who do without pirn__wait_poll(). */
@@ -161,19 +180,14 @@ static inline PIRN_MUST_CHECK pirn_waker pirn__wait_enter_locked(
 {
     pirn_waker old = {0};
 
-    PIRN_DASSERT(waiter->state_ == PIRN__WAIT_NEW ||
-                 waiter->state_ == PIRN__WAIT_QUEUED);
     if (waiter->state_ == PIRN__WAIT_QUEUED) {
         old = waiter->waker_;
         waiter->waker_ = waker;
         return old;
     }
-    waiter->waker_ = waker;
     if (list->waiters_.next_ == NULL)
         pirn__waitlist_init(list);
-    pirn__list_push_tail(&list->waiters_, &waiter->link_);
-    waiter->state_ = PIRN__WAIT_QUEUED;
-    waiter->entered_ = true;
+    pirn__wait_enter_new_locked(waiter, list, waker);
     return old;
 }
 

@@ -253,15 +253,22 @@ void pirn__turn_defer(pirn_cx *cx, enum pirn__defer until);
 /* pirn_coop_spend() where nothing is left, or nothing is counted. */
 PIRN__COLD bool pirn__coop_spend_last(pirn_cx *cx);
 
-/* Spend one unit as pirn_coop_spend() does. */
-static inline bool pirn__coop_spend(pirn_cx *cx)
+/* Spend one unit where some are left and counted; else false, and ask
+ * pirn__coop_spend_last(). */
+static inline bool pirn__coop_spend_counted(pirn_cx *cx)
 {
     struct pirn__turn *turn = cx->turn_;
 
     if (turn == NULL || turn->budget <= 0)
-        return pirn__coop_spend_last(cx);
+        return false;
     turn->budget--;
     return true;
+}
+
+/* Spend one unit as pirn_coop_spend() does. */
+static inline bool pirn__coop_spend(pirn_cx *cx)
+{
+    return pirn__coop_spend_counted(cx) || pirn__coop_spend_last(cx);
 }
 
 #endif /* PIRN_TASK_LOCAL_H */
