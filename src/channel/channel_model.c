@@ -227,6 +227,35 @@ MODEL(channel_empty_receiver_task_is_told, .preemptions = EXPLORE_UNBOUNDED)
     end();
 }
 
+/* A send in the poll of a task, which says whose turn it is. */
+static void send_as_task(void *arg)
+{
+    static char cell[sizeof(struct pirn__task)];
+    const pirn_waker waker = model_bell_waker(&bells[0]);
+    struct pirn__turn turn = {.task = (struct pirn__task *)(void *)cell,
+                              .own_waker = &waker,
+                              .budget = 1};
+    pirn_cx cx = {.waker = &waker, .turn_ = &turn};
+    struct sending *s = &sendings[0];
+
+    (void)arg;
+    s->message = 1;
+    pirn_mpsc_send_init(&s->op, tx, &s->message);
+    EXPLORE_CHECK(pirn_future_poll(&s->op.future, &cx) == PIRN_READY);
+}
+
+/* Goal: a receiver that is no task is told of what a task sends, too. */
+MODEL(channel_receiver_is_told_by_a_task, .preemptions = EXPLORE_UNBOUNDED)
+{
+    begin(1);
+    explore_thread(receive, NULL);
+    explore_thread(send_as_task, NULL);
+    explore_join();
+    receive_end();
+    EXPLORE_CHECK(recv_op.n == 1 && recv_message == 1);
+    end();
+}
+
 static void receive_again_and_go(void *arg)
 {
     (void)arg;
