@@ -251,7 +251,7 @@ static inline enum pirn_poll poll_send(pirn_channel_send_op *op,
 
     if (!pirn__wait_is_in(&op->waiter_) && rc != -EAGAIN)
         rc = try_send(op->channel_, op->message_, cx);
-    if (rc == 0) /* which is there since init */
+    if (rc == 0) /* as init has said */
         return PIRN_READY;
     op->rc = rc;
     return rc == -EAGAIN ? send_in_line(op, cx) : PIRN_READY;
@@ -319,7 +319,8 @@ static __attribute__((noinline)) int send_slowly(struct pirn__channel *ch,
     int rc;
 
     pirn__channel_send_init(&op, ch, message);
-    op.rc = tried;
+    if (tried == -EAGAIN)
+        op.rc = -EAGAIN;
     rc = pirn__await(&op.future, deadline);
     return rc < 0 ? rc : op.rc;
 }
