@@ -252,7 +252,7 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *left,
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
+__attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
     long a[6];
     va_list args;
