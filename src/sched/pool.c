@@ -324,14 +324,25 @@ void pirn__pool_drain_stuck(struct pirn__pool *pool)
 
 /* The operations of a pool's home. */
 
+/* The ring is full.  In a child process nobody gives a lock back that another
+ * thread of the parent held at the fork. */
+PIRN__COLD static void submit_to_spill(struct pirn__worker *worker,
+                                       pirn_slink *link)
+{
+    struct pirn__pool *pool = worker->pool;
+
+    if (!pirn__home_is_forked(&pool->rt->home))
+        (void)pool->tasks->push(pool, worker, pirn__task_of_link(link),
+                                PIRN__ORIGIN_SPAWN);
+}
+
 /* What a running task has woken or spawned: as push() does it. */
 static void submit_to_ring(struct pirn__worker *worker, pirn_slink *link)
 {
     struct pirn__pool *pool = worker->pool;
 
     if (!pirn__ring_push(&worker->ring, link))
-        (void)pool->tasks->push(pool, worker, pirn__task_of_link(link),
-                                PIRN__ORIGIN_SPAWN);
+        submit_to_spill(worker, link);
     /* In a child process the descriptor would wake a worker of the parent. */
     if (pirn__idle_sleepers(&pool->idle) > 0 &&
         !pirn__home_is_forked(&pool->rt->home))

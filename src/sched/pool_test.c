@@ -404,3 +404,36 @@ TEST(pool_task_cannot_end_another_runtime)
     runtime_end(b);
     runtime_end(a);
 }
+
+/* Goal: what a task wakes in a child process of its worker is in nobody's way: no
+ * lock is taken for it, which a thread of the parent may have held at the fork.
+ * Method: a home of another process, a full ring, and two that are woken: the one
+ * that leaves the slot is not spilled. */
+TEST(pool_woken_in_a_child_process_spills_nothing)
+{
+    struct pirn__task *lost, *last;
+    struct pirn__worker *worker;
+    pirn_slink *link;
+    struct rig rig;
+
+    rig_init(&rig, 1);
+    worker = rig_worker(&rig, 0);
+    for (int i = 0; i < PIRN__RING_SIZE; i++)
+        REQUIRE(pirn__ring_push(&worker->ring, &rig_task(&rig)->cell.link));
+    lost = rig_task(&rig);
+    last = rig_task(&rig);
+
+    rig.rt->home.fork_generation++;
+    pirn__pool_queue_woken(&worker->turn, lost);
+    pirn__pool_queue_woken(&worker->turn, last);
+    rig.rt->home.fork_generation--;
+
+    EXPECT_EQ(0, pirn__injection_len(&worker->spill));
+    EXPECT_EQ(PIRN__RING_SIZE, pirn__ring_len(&worker->ring));
+    EXPECT_PTR_EQ(&last->cell.link, pirn__worker_swap_lifo(worker, NULL));
+    rig_run(worker, last);
+    rig_run(worker, lost);
+    while ((link = pirn__ring_pop(&worker->ring)) != NULL)
+        rig_run(worker, pirn__task_of_link(link));
+    rig_deinit(&rig);
+}
