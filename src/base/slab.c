@@ -464,7 +464,6 @@ struct pirn__cell *pirn__slab_lookup(uint64_t id, pirn__try_ref_fn *try_ref,
     return NULL;
 }
 
-/* The next one in the rest of one chunk, from *cursor on. */
 /* The first cell of the set at *place or above that grants a reference; *place
  * is then behind it. */
 static struct pirn__cell *walk_chunk(const struct pirn__slabs *set,

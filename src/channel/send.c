@@ -50,14 +50,6 @@ static void wake_receiver(struct pirn__channel *ch)
         pirn__channel_settle(ch);
 }
 
-/* The turn of the task that is polled, or NULL outside of tasks. */
-static inline struct pirn__turn *turn_of_task(const pirn_cx *cx)
-{
-    struct pirn__turn *turn = cx == NULL ? NULL : cx->turn_;
-
-    return turn == NULL || turn->task == NULL ? NULL : turn;
-}
-
 /* The same after a message was put in.  One that waits alone for any is told of
  * it without more ado: nothing else has become possible.  `cx`: of the poll that
  * sends, or NULL. */
@@ -76,7 +68,7 @@ static inline void tell_receiver(struct pirn__channel *ch, const pirn_cx *cx)
     }
     waker = pirn__channel_tell_locked(ch, pirn__waitlist_first(&ch->receivers));
     pirn__unlock(&ch->lock);
-    turn = turn_of_task(cx);
+    turn = cx == NULL ? NULL : pirn__turn_of_task(cx->turn_);
     if (turn != NULL)
         pirn__waker_wake_in_turn(waker, turn);
     else

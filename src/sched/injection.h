@@ -22,8 +22,9 @@ struct pirn__injection {
     PIRN_ATOMIC(uint64_t) length; /* written under the lock */
 };
 
-/* Any thread.  The push is seq_cst in `length`: after it a look at who sleeps
- * is reliable. */
+/* Any thread.  A push onto an empty queue is seq_cst in `length`, and one behind
+ * others comes after such a one by the lock: after either a look at who sleeps is
+ * reliable. */
 void pirn__injection_push(struct pirn__injection *injection, pirn_slink *link);
 /* The same for who has the lock, which may guard more.  True if the queue was empty;
  * else there is no need to look, for who pushed the first one does, or who put it

@@ -5,6 +5,8 @@
  *                             a row; what was there goes to the ring
  *   spawned there, or woken   the ring, bounded; half of a full one goes to the
  *   by an event               spill of its worker
+ *   yielded                   the ring, if its worker looks for events before its
+ *                             turn; else apart, until it has looked (worker.c)
  *   woken by another thread   the inbox of the worker that ran it last, whole
  *                             for whoever takes it first
  *   spawned by another        the place of that thread (outside.h)

@@ -166,7 +166,6 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
         pirn__inbox_push(&worker->deferred, &task->cell.link);
         return;
     }
-    worker->turn.task = NULL;
     (void)worker->pool->tasks->push(worker->pool, worker, task,
                                     PIRN__ORIGIN_WAKE);
 }

@@ -53,8 +53,8 @@ struct pirn__turn {
     struct pirn__task *task;      /* NULL between two polls, for block_on and
                                      plain threads */
     const pirn_waker *own_waker;  /* the poll's, of that task, to which its
-                                     references are lent; NULL from when it has
-                                     ended */
+                                     references are lent; NULL while its end
+                                     is settled */
     struct pirn__parker *parker;  /* a plain thread that waits, else NULL */
     struct pirn__ledger *ledger;  /* of whose turn it is; or NULL */
     struct pirn__ledger *quiet_ledger; /* the same, of one who has a cache of cells
@@ -254,6 +254,12 @@ static inline enum pirn_poll pirn__local_poll(struct pirn__local *local,
     poll = future->ops->poll(future, cx);
     pirn__no_suspend_end(local);
     return poll;
+}
+
+/* This turn, which may be NULL, in the poll of a task; else NULL. */
+static inline struct pirn__turn *pirn__turn_of_task(struct pirn__turn *turn)
+{
+    return turn == NULL || turn->task == NULL ? NULL : turn;
 }
 
 /* True if more is asked for than to be run again. */

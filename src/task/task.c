@@ -193,8 +193,7 @@ static void repay_loan(struct pirn__task *task, struct pirn__turn *turn)
 
 /* Nobody has a reference to a task that ended well and was counted: its cell is free
  * at once.  False: it takes all the steps. */
-static bool end_unseen(struct pirn__task *task,
-                                        struct pirn__slab_cache *cache)
+static bool end_unseen(struct pirn__task *task, struct pirn__slab_cache *cache)
 {
     struct pirn__extras *extras = pirn__task_extras(task);
 

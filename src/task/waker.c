@@ -34,9 +34,7 @@ PIRN__COLD static void submit_elsewhere(struct pirn__task *task)
 /* The poll of a task that this thread is in, or NULL. */
 static inline struct pirn__turn *turn_here(const struct pirn__local *local)
 {
-    struct pirn__turn *turn = local == NULL ? NULL : local->turn;
-
-    return turn == NULL || turn->task == NULL ? NULL : turn;
+    return local == NULL ? NULL : pirn__turn_of_task(local->turn);
 }
 
 /* It has become QUEUED in a poll of `turn`: true if that has queued it. */
