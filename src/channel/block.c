@@ -45,7 +45,7 @@ void pirn__block_append_locked(struct pirn__channel *ch,
 {
     PIRN_DASSERT(block->next == NULL);
     if (ch->tail_block == NULL) {
-        ch->head_block = block;
+        pirn__channel_chain(ch)->head_block = block;
         ch->head_at = block->data;
         ch->head_end = block->data + block_bytes(ch);
     } else {
@@ -58,30 +58,34 @@ void pirn__block_append_locked(struct pirn__channel *ch,
 
 void pirn__block_leave(struct pirn__channel *ch)
 {
-    struct pirn__block *block = ch->head_block;
+    struct pirn__chain *chain = pirn__channel_chain(ch);
+    struct pirn__block *block = chain->head_block;
 
     /* There is a message behind this block, so its link is written. */
-    ch->head_block = block->next;
-    ch->head_at = ch->head_block->data;
+    chain->head_block = block->next;
+    ch->head_at = chain->head_block->data;
     ch->head_end = ch->head_at + block_bytes(ch);
     block->next = NULL;
-    if (ch->emptied == NULL)
-        ch->emptied = block;
+    if (chain->emptied == NULL)
+        chain->emptied = block;
     else
         pirn__block_free(ch, block);
 }
 
 void pirn__block_recycle_locked(struct pirn__channel *ch)
 {
-    if (ch->spare != NULL)
+    struct pirn__chain *chain = pirn__channel_chain(ch);
+
+    if (chain->spare != NULL)
         return;
-    ch->spare = ch->emptied;
-    ch->emptied = NULL;
+    chain->spare = chain->emptied;
+    chain->emptied = NULL;
 }
 
 void pirn__block_free_all(struct pirn__channel *ch)
 {
-    struct pirn__block *block = ch->head_block;
+    struct pirn__chain *chain = pirn__channel_chain(ch);
+    struct pirn__block *block = chain->head_block;
 
     while (block != NULL) {
         struct pirn__block *next = block->next;
@@ -89,6 +93,6 @@ void pirn__block_free_all(struct pirn__channel *ch)
         pirn__block_free(ch, block);
         block = next;
     }
-    pirn__block_free(ch, ch->spare);
-    pirn__block_free(ch, ch->emptied);
+    pirn__block_free(ch, chain->spare);
+    pirn__block_free(ch, chain->emptied);
 }

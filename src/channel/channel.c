@@ -13,9 +13,11 @@
 
 /* Making and freeing. */
 
-static size_t ring_bytes(const struct pirn__channel *ch)
+/* What lies behind the struct. */
+static size_t rest_bytes(const struct pirn__channel *ch)
 {
-    return ch->unbounded ? 0 : (size_t)ch->capacity * ch->message_size;
+    return ch->unbounded ? sizeof(struct pirn__chain)
+                         : (size_t)ch->capacity * ch->message_size;
 }
 
 /* Where the memory of a channel with these options is to come from, and how
@@ -31,8 +33,10 @@ static int check_options(const pirn_channel_options *options, bool many,
     *capacity = options->capacity == 0 ? PIRN__CHANNEL_DEFAULT_CAPACITY
                                        : options->capacity;
     *size = sizeof(struct pirn__channel);
-    if (*capacity == PIRN_UNBOUNDED)
+    if (*capacity == PIRN_UNBOUNDED) {
+        *size += sizeof(struct pirn__chain);
         return many ? -EINVAL : 0;
+    }
     if (*capacity > UINT32_MAX ||
         !pirn__checked_mul(*capacity, options->message_size, &bytes) ||
         !pirn__checked_add(*size, bytes, size))
@@ -46,6 +50,7 @@ static void channel_init(struct pirn__channel *ch, struct pirn__home *home,
     *ch = (struct pirn__channel){
         .capacity = capacity == PIRN_UNBOUNDED ? UINT64_MAX : capacity,
         .unbounded = capacity == PIRN_UNBOUNDED,
+        .chained = capacity == PIRN_UNBOUNDED,
         .message_size = (uint32_t)options->message_size,
         .size = (uint32_t)options->message_size,
         .sender_count = 1,
@@ -62,7 +67,7 @@ static void channel_init(struct pirn__channel *ch, struct pirn__home *home,
     pirn__init(&ch->head, 0);
     pirn__init(&ch->waiting, 0);
     ch->tail_at = ch->ring;
-    ch->tail_end = ch->ring + ring_bytes(ch);
+    ch->tail_end = ch->ring + rest_bytes(ch);
     ch->head_at = ch->tail_at;
     ch->head_end = ch->tail_end;
 }
@@ -72,6 +77,7 @@ static bool add_first_block(struct pirn__channel *ch)
 {
     struct pirn__block *block = pirn__block_new(ch);
 
+    memset(pirn__channel_chain(ch), 0, sizeof(struct pirn__chain));
     if (block != NULL)
         pirn__block_append_locked(ch, block);
     return block != NULL;
@@ -112,7 +118,7 @@ void pirn__channel_unref(struct pirn__channel *ch)
         return;
     if (ch->unbounded)
         pirn__block_free_all(ch);
-    pirn__home_give(home, ch, sizeof *ch + ring_bytes(ch));
+    pirn__home_give(home, ch, sizeof *ch + rest_bytes(ch));
     if (home != NULL)
         pirn__home_unref(home);
 }

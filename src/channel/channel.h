@@ -71,39 +71,50 @@ struct pirn__channel {
     bool unbounded;         /* constant */
     uint64_t tail;          /* lock */
     uint64_t head_seen;     /* lock; `head` when a sender last looked */
-    uint64_t reserved;      /* lock */
     uint64_t capacity;      /* constant; UINT64_MAX if unbounded */
+    uint32_t reserved;      /* lock */
+    uint32_t message_size;  /* constant */
     char *tail_at;          /* lock; where the next message goes, unless this */
     char *tail_end;         /* lock; is the end of the ring or block */
     pirn_waitlist receivers; /* lock */
-    uint32_t message_size;  /* constant */
-    /* What is seldom touched keeps senders and receiver apart. */
-    uint32_t sender_count;  /* lock; handles and permits */
     pirn_waitlist senders;  /* lock; waiter.count_ is how many places */
+    /* What is seldom touched keeps senders and receiver apart, and is as little
+     * as can do that. */
+    uint32_t sender_count;  /* lock; handles and permits */
     uint32_t receiver_count; /* lock; handles */
     PIRN_ATOMIC(uint32_t) refs;
+    uint32_t promised;          /* lock; mpmc */
     struct pirn__home *home;    /* constant; where memory comes from, or NULL */
     pirn_discard_fn *discard;   /* constant */
     void *discard_arg;          /* constant */
     struct pirn__block *tail_block; /* lock; unbounded */
-    struct pirn__block *spare;      /* lock; unbounded: an empty one, or NULL */
     /* The receivers'; with several of them, under the lock. */
     PIRN_ATOMIC(uint64_t) head;
-    PIRN_ATOMIC(uint32_t) waiting; /* written under the lock */
+    PIRN_ATOMIC(uint16_t) waiting; /* written under the lock */
+    bool chained;        /* constant: `unbounded` */
     uint32_t size;       /* constant: message_size */
     uint64_t span_end;   /* mpsc */
-    uint64_t promised;   /* mpmc */
     char *head_at;       /* where the next message is, unless this is the end */
     char *head_end;      /* of the ring or block */
-    struct pirn__block *head_block; /* unbounded; else NULL */
-    struct pirn__block *emptied; /* unbounded: to become the spare, or NULL */
-    _Alignas(16) char ring[]; /* bounded */
+    _Alignas(16) char ring[]; /* bounded; else a struct pirn__chain */
 };
 
-_Static_assert(sizeof(struct pirn__channel) < 256,
+/* The rest of an unbounded channel, where the ring of a bounded one is. */
+struct pirn__chain {
+    struct pirn__block *head_block; /* the receiver's */
+    struct pirn__block *emptied;    /* its: to become the spare, or NULL */
+    struct pirn__block *spare;      /* lock; an empty one, or NULL */
+};
+
+static inline struct pirn__chain *pirn__channel_chain(struct pirn__channel *ch)
+{
+    return (struct pirn__chain *)(void *)ch->ring;
+}
+
+_Static_assert(sizeof(struct pirn__channel) <= 176,
                "an empty bounded channel is small");
 _Static_assert(offsetof(struct pirn__channel, head) -
-                       offsetof(struct pirn__channel, message_size) >=
+                       offsetof(struct pirn__channel, senders) >=
                    PIRN__CACHE_LINE,
                "senders and receiver share no cache line");
 _Static_assert(offsetof(struct pirn__channel, ring) % 16 == 0 &&
@@ -240,7 +251,7 @@ static inline char *pirn__channel_next(struct pirn__channel *ch)
     char *at;
 
     if (ch->head_at == ch->head_end) {
-        if (ch->head_block != NULL)
+        if (ch->chained)
             pirn__block_leave(ch);
         else
             ch->head_at = ch->ring;

@@ -194,7 +194,7 @@ static __attribute__((noinline)) void take_any(struct pirn__channel *ch,
 /* One of a word is copied without a call, for which registers would be saved. */
 static inline void take_one(struct pirn__channel *ch, void *message)
 {
-    bool is_block_end = ch->head_at == ch->head_end && ch->head_block != NULL;
+    bool is_block_end = ch->head_at == ch->head_end && ch->chained;
 
     if (ch->size != sizeof(uint64_t) || is_block_end) {
         take_any(ch, message);

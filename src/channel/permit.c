@@ -47,7 +47,7 @@ int pirn_mpsc_try_reserve(pirn_mpsc_sender *sender, size_t count,
                !pirn__channel_has_room_locked(ch, count)) {
         rc = -EAGAIN;
     } else {
-        ch->reserved += count;
+        ch->reserved += (uint32_t)count; /* at most the capacity */
         *permit = permit_of_locked(ch, count);
     }
     pirn__unlock(&ch->lock);
@@ -162,7 +162,7 @@ static void use_up(pirn_mpsc_permit *permit, size_t count)
     struct pirn__channel *ch = permit->channel_;
     bool is_last = false;
 
-    ch->reserved -= count;
+    ch->reserved -= (uint32_t)count;
     permit->count -= count;
     if (permit->count == 0) {
         is_last = pirn__channel_sender_leave_locked(ch);

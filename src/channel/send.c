@@ -80,7 +80,8 @@ static inline void tell_receiver(struct pirn__channel *ch, const pirn_cx *cx)
 static bool begin_block_locked(struct pirn__channel *ch,
                                struct pirn__block **fresh)
 {
-    struct pirn__block **source = ch->spare != NULL ? &ch->spare : fresh;
+    struct pirn__chain *chain = pirn__channel_chain(ch);
+    struct pirn__block **source = chain->spare != NULL ? &chain->spare : fresh;
     struct pirn__block *block = *source;
 
     if (block == NULL)
@@ -94,11 +95,12 @@ static bool begin_block_locked(struct pirn__channel *ch,
  * under the lock. */
 static int send_unbounded(struct pirn__channel *ch, const void *message)
 {
+    struct pirn__chain *chain = pirn__channel_chain(ch);
     struct pirn__block *fresh = NULL;
     int rc = 0;
 
     pirn__lock(&ch->lock);
-    if (ch->tail_at == ch->tail_end && ch->spare == NULL) {
+    if (ch->tail_at == ch->tail_end && chain->spare == NULL) {
         pirn__unlock(&ch->lock);
         fresh = pirn__block_new(ch);
         pirn__lock(&ch->lock);
