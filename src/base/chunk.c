@@ -91,20 +91,75 @@ static uint32_t take_fresh_locked(struct pirn__slab_chunk *chunk,
     return count;
 }
 
+/* Append up to `wanted` cells that were given back to `out`; how many there
+ * were. */
+static uint32_t take_free_locked(struct pirn__slab_chunk *chunk,
+                                 struct pirn__queue *out, uint32_t wanted)
+{
+    struct pirn__queue taken = {chunk->free, NULL};
+    pirn_slink *link = chunk->free;
+    uint32_t count = 0;
+
+    for (; count < wanted && link != NULL; count++) {
+        taken.tail = link;
+        link = link->next_;
+    }
+    if (count == 0)
+        return 0;
+    chunk->free = link;
+    taken.tail->next_ = NULL;
+    pirn__queue_splice(out, &taken);
+    return count;
+}
+
 uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
                                  struct pirn__queue *out, uint32_t wanted)
 {
-    uint32_t count = 0;
+    uint32_t count = take_free_locked(chunk, out, wanted);
 
-    for (; count < wanted && chunk->free != NULL; count++) {
-        pirn_slink *link = chunk->free;
-
-        chunk->free = link->next_;
-        pirn__queue_push(out, link);
-    }
     if (count < wanted)
         count += take_fresh_locked(chunk, out, wanted - count);
     chunk->used += count;
+    return count;
+}
+
+static bool is_of(const struct pirn__slab_chunk *chunk, pirn_slink *link)
+{
+    /* relaxed: the slot part of an id never changes. */
+    uint32_t slot =
+        (uint32_t)pirn__load(&pirn__cell_of_link(link)->id, relaxed);
+
+    return slot >> PIRN__SLAB_PLACE_BITS == chunk->index;
+}
+
+uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
+                                 pirn_slink **first, uint32_t limit)
+{
+    pirn_slink *link = *first;
+    pirn_slink *free = chunk->free;
+    uint32_t latest = chunk->next_generation;
+    uint32_t count = 0;
+
+    do {
+        pirn_slink *next = link->next_;
+        uint32_t generation = pirn__cell_generation(pirn__cell_of_link(link));
+
+        if (generation == 0) {
+            chunk->retired++;
+        } else {
+            link->next_ = free;
+            free = link;
+        }
+        if (generation > latest)
+            latest = generation;
+        link = next;
+        count++;
+    } while (count < limit && link != NULL && is_of(chunk, link));
+    PIRN_DASSERT(chunk->used >= count);
+    chunk->used -= count;
+    chunk->free = free;
+    chunk->next_generation = latest;
+    *first = link;
     return count;
 }
 

@@ -88,23 +88,11 @@ pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
 uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
                                  struct pirn__queue *out, uint32_t wanted);
 
-/* Take a cell back; its id has been renewed, or not been used. */
-static inline void pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
-                                           struct pirn__cell *cell)
-{
-    uint32_t generation = pirn__cell_generation(cell);
-
-    PIRN_DASSERT(chunk->used > 0);
-    chunk->used--;
-    if (generation == 0) {
-        chunk->retired++;
-        return;
-    }
-    cell->link.next_ = chunk->free;
-    chunk->free = &cell->link;
-    if (generation > chunk->next_generation)
-        chunk->next_generation = generation;
-}
+/* Take back up to `limit` cells at the front of a chain of which the first is of
+ * this chunk, as far as the next ones are, too; how many.  *first: the rest.  Their
+ * ids have been renewed, or not been used. */
+uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
+                                 pirn_slink **first, uint32_t limit);
 
 /* The cell at `place` if it seems to have this id and try_ref accepts it; an id
  * of 0 stands for any.  The chunk is held in place by the directory. */

@@ -168,19 +168,24 @@ static void settle_empty_locked(struct pirn__slabs *set,
     set->chunk_bytes -= chunk->bytes;
 }
 
-static void give_cell_locked(struct pirn__slabs *set, struct pirn__cell *cell,
-                             pirn_link *dead)
+/* Give back up to `limit` cells at the front of a chain that are of one chunk, as
+ * most neighbours are; how many.  *first: the rest. */
+static uint32_t give_some_locked(struct pirn__slabs *set, pirn_slink **first,
+                                 uint32_t limit, pirn_link *dead)
 {
-    struct pirn__slab_chunk *chunk = pirn__chunk_of_cell(cell);
+    struct pirn__slab_chunk *chunk =
+        pirn__chunk_of_cell(pirn__cell_of_link(*first));
+    uint32_t count;
 
     PIRN_DASSERT(chunk->set == set);
-    pirn__chunk_give_locked(chunk, cell);
-    set->cells_out--;
+    count = pirn__chunk_give_locked(chunk, first, limit);
+    set->cells_out -= count;
     if (!pirn__list_linked(&chunk->link) && pirn__chunk_can_give_locked(chunk))
         pirn__list_push_head(&set->classes[chunk->class_index].usable,
                              &chunk->link);
     if (chunk->used == 0)
         settle_empty_locked(set, chunk, dead);
+    return count;
 }
 
 static void free_chunks(pirn_link *dead)
@@ -202,12 +207,8 @@ static pirn_slink *give_cells(struct pirn__slabs *set, pirn_slink *first,
 
     pirn__list_init(&dead);
     pirn__lock(&set->lock);
-    for (; first != NULL && limit > 0; limit--) {
-        pirn_slink *next = first->next_;
-
-        give_cell_locked(set, pirn__cell_of_link(first), &dead);
-        first = next;
-    }
+    while (first != NULL && limit > 0)
+        limit -= give_some_locked(set, &first, limit, &dead);
     has_dead = !pirn__list_empty(&dead);
     if (has_dead)
         set->busy++;

@@ -79,6 +79,48 @@ TEST(slab_cache_is_bounded_and_flush_unbinds_it)
     fixture_deinit(&fixture);
 }
 
+/* Goal: a chain of cells goes back to the chunks that they are of, wherever one
+ * changes to the other, and each is handed out again once.
+ * Method: two chunks; cells of both are given back turn about, by a cache that is
+ * flushed; then all are taken anew. */
+TEST(slab_chain_of_several_chunks_goes_home)
+{
+    enum { CHUNK = 430, COUNT = 2 * CHUNK, MIXED = 20 };
+    static struct pirn__cell *cells[COUNT];
+    struct pirn__slab_cache cache = {0};
+    struct fixture fixture;
+
+    fixture_init(&fixture);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            cells[i] = pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
+            REQUIRE(cells[i] != NULL);
+            use(cells[i]);
+        }
+        EXPECT_EQ(2, pieces_of(&fixture.counter));
+        for (int i = 0; i < COUNT; i++)
+            EXPECT(unref_last(cells[i]));
+        cache.set = &fixture.slabs;
+        for (int i = 0; i < MIXED; i++) {
+            pirn__slabs_give(&cache, cells[i]);
+            pirn__slabs_give(&cache, cells[COUNT - 1 - i]);
+            if (i % 3 == 0)
+                pirn__slabs_give(&cache, cells[MIXED + i]);
+            else
+                pirn__slabs_give(NULL, cells[MIXED + i]);
+        }
+        pirn__slabs_flush(&fixture.slabs, &cache);
+        EXPECT_EQ(COUNT - 3 * MIXED, cells_out(&fixture));
+        pirn__slabs_validate(&fixture.slabs);
+        for (int i = 2 * MIXED; i < COUNT - MIXED; i++)
+            pirn__slabs_give(NULL, cells[i]);
+        EXPECT_EQ(0, cells_out(&fixture));
+        EXPECT_EQ(1, pieces_of(&fixture.counter));
+        pirn__slabs_validate(&fixture.slabs);
+    }
+    fixture_deinit(&fixture);
+}
+
 /* Goal: the inline ways give and take the same cells, with a new id each time, and
  * leave what they cannot do to the others.
  * Method: one cell round through a cache; then an empty cache, a full one, an
