@@ -24,6 +24,22 @@ void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue)
     pirn__store(&ring->tail, tail, seq_cst);
 }
 
+/* Append what `count` > 0 slots hold to `out`. */
+static void copy_out(struct pirn__ring *ring, uint32_t first, uint32_t count,
+                     struct pirn__queue *out)
+{
+    pirn_slink *link = pirn__ring_get(ring, first);
+    struct pirn__queue copied = {link, NULL};
+
+    for (uint32_t i = 1; i < count; i++) {
+        link->next_ = pirn__ring_get(ring, first + i);
+        link = link->next_;
+    }
+    link->next_ = NULL;
+    copied.tail = link;
+    pirn__queue_splice(out, &copied);
+}
+
 bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
 {
     /* relaxed: only we write it. */
@@ -37,8 +53,7 @@ bool pirn__ring_overflow(struct pirn__ring *ring, struct pirn__queue *out)
      * is at work, who makes room. */
     if (!pirn__cas(&ring->head, &head, next, release, relaxed))
         return false;
-    for (uint32_t i = 0; i < PIRN__RING_SIZE / 2; i++)
-        pirn__queue_push(out, pirn__ring_get(ring, first + i));
+    copy_out(ring, first, PIRN__RING_SIZE / 2, out);
     return true;
 }
 
@@ -126,8 +141,7 @@ uint32_t pirn__ring_take(struct pirn__ring *ring, struct pirn__queue *out)
      * one this is for; so never more than a ring holds. */
     while (taken < PIRN__RING_SIZE &&
            (count = claim(ring, &first, PIRN__RING_SIZE)) > 0) {
-        for (uint32_t i = 0; i < count; i++)
-            pirn__queue_push(out, pirn__ring_get(ring, first + i));
+        copy_out(ring, first, count, out);
         release_claim(ring);
         taken += count;
     }
