@@ -129,6 +129,32 @@ TEST(fiber_stack_size_out_of_range_is_refused)
     rig_end(&rig);
 }
 
+/* Start one with a stack of another size, the first of that size. */
+static int start_larger(void *arg)
+{
+    const pirn_spawn_options options = {.stack_size_bytes = (size_t)1 << 20};
+
+    return pirn_go_with(return_arg, arg, &options, NULL);
+}
+
+/* Goal: the smallest stack has room for all that a start may do, in a build
+ * without optimisation, too.
+ * Method: one there starts the first fiber of another size. */
+TEST(fiber_on_the_smallest_stack_may_start_a_larger_one)
+{
+    const pirn_spawn_options options = {.stack_size_bytes = 16 * 1024};
+    pirn_task *task;
+    struct rig rig;
+    int zero = 0;
+
+    rig_begin(&rig);
+    EXPECT_EQ(0, pirn_go_with(start_larger, &zero, &options, &task));
+    rig_turn(&rig);
+    EXPECT_EQ(0, rig_outcome(task));
+    rig_end(&rig);
+    EXPECT_EQ(2, rig.report.completed);
+}
+
 /* Goal: nonsense, and a place without a runtime, have their own codes.
  * Method: each of them; *out becomes NULL. */
 TEST(fiber_spawn_refusals_have_their_codes)

@@ -616,19 +616,17 @@ int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
     if (pool == NULL)
         return -ENOMEM;
     memset(pool, 0, pool_size(hands));
-    *pool = (struct pirn__stack_pool){
-        .alloc = alloc,
-        .hands.all = (void *)((char *)pool + pool_size(0)),
-        .hands_made = hands,
-        .page_size = page_size,
-        .guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size),
-        .usable = pirn__round_up(
-            size_bytes + PIRN__STACK_TOP_BYTES +
-                (COLOUR_COUNT - 1) * COLOUR_BYTES,
-            page_size),
-        .protected_limit = pirn__guard_limit(),
-        .guard = pirn__guard_probe(page_size),
-    };
+    /* One by one: as a whole it would lie on our stack, a fiber's, too. */
+    pool->alloc = alloc;
+    pool->hands.all = (void *)((char *)pool + pool_size(0));
+    pool->hands_made = hands;
+    pool->page_size = page_size;
+    pool->guard_size = pirn__round_up(PIRN__STACK_PROBE_BYTES, page_size);
+    pool->usable = pirn__round_up(size_bytes + PIRN__STACK_TOP_BYTES +
+                                      (COLOUR_COUNT - 1) * COLOUR_BYTES,
+                                  page_size);
+    pool->protected_limit = pirn__guard_limit();
+    pool->guard = pirn__guard_probe(page_size);
     pool->warm_limit = pirn__checker_active() ? 0 : warm_limit(size_bytes);
 #if defined(PIRN_DEBUG) && !defined(PIRN_MODEL)
     pool->warm_limit = 0; /* the high-water mark is then exact */
