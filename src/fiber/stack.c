@@ -24,7 +24,8 @@
  *
  * What is warm is memory.  It stays as long as as much of it is used: at times the
  * pool looks at how many there were at least, and these, but for a number that is
- * always kept, are cooled one by one as others are given.
+ * always kept, are cooled one by one as others are given.  Where none are given to
+ * the pool, as by fibers that run one after the other at a worker's hand, all stay.
  *
  * A stack is promised before it is taken: only the number of promises is kept, and
  * who takes gets the hottest of all.  So of a thousand tasks that start and end one
