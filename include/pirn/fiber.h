@@ -22,10 +22,10 @@
  *
  * Below each stack lies a guard, which ends the process when it is touched.  A
  * frame larger than the guard, a page (64 KiB on 64-bit ARM), is sure to touch it
- * only if its code was compiled with -fstack-clash-protection.  It is put in when
- * the fiber first runs, at a place that the start has reserved.  A program that
- * locks its memory, with mlockall(), does so before it starts tens of thousands of
- * fibers, or the reserve is void and it may end there.
+ * only if its code was compiled with -fstack-clash-protection.  The guard is put in
+ * when the fiber first runs, if not before, at a place that the start has reserved.
+ * A program that locks its memory, with mlockall(), does so before it starts tens of
+ * thousands of fibers, or the reserve is void and it may end there.
  */
 #ifndef PIRN_FIBER_H
 #define PIRN_FIBER_H

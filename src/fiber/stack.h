@@ -62,8 +62,8 @@ enum {
 };
 
 /* A pool of stacks with at least `size_bytes` usable each besides their tops
- * (rounded up to pages; at least 16 KiB and at most 1 GiB, else -EINVAL), for so many workers.
- * -ENOMEM without memory. */
+ * (rounded up to pages; at least 16 KiB and at most 1 GiB, else -EINVAL), for so
+ * many workers.  -ENOMEM without memory. */
 int pirn__stack_pool_new(const pirn_alloc *alloc, size_t size_bytes,
                          uint32_t hands, struct pirn__stack_pool **out);
 
