@@ -435,15 +435,16 @@ void pirn__shutdown_note_wait(struct pirn__home *home, struct pirn__task *task)
     struct pirn_runtime *rt = pirn__runtime_of(home);
     char wait[PIRN_WAIT_SIZE] = "";
     pirn_text text = {wait, sizeof wait, 0};
-    pirn_report_task *entry;
+    pirn_report_task *entry = NULL;
 
     if (pirn__runtime_phase(rt) != PIRN__PHASE_ABORTING)
         return;
     /* User code, so before the lock. */
     pirn_future_describe(pirn__task_future(task), &text);
     pirn__lock(&rt->shutdown_lock);
-    entry = find_entry(&rt->report, pirn_task_get_id((pirn_task *)task));
-    if (rt->notes_open && entry != NULL)
+    if (rt->notes_open)
+        entry = find_entry(&rt->report, pirn_task_get_id((pirn_task *)task));
+    if (entry != NULL)
         memcpy(entry->waits_for, wait, sizeof wait);
     pirn__unlock(&rt->shutdown_lock);
 }
