@@ -76,6 +76,8 @@ struct pirn__reactor {
     struct slot *slots;                /* lock */
     uint32_t slot_count;               /* lock */
     uint32_t free_slot;                /* lock: the first, or SLOT_NONE */
+    PIRN_ATOMIC(uint32_t) watched;     /* lock: descriptors in slots; anybody
+                                          reads it */
     struct pirn__harvest harvest;      /* driver */
 };
 
@@ -146,6 +148,7 @@ int pirn__reactor_new(const pirn_alloc *alloc, struct pirn__home *home,
     reactor->dead = false;
     pirn__init(&reactor->wake_pending, 0);
     pirn__init(&reactor->wake_writers, 0);
+    pirn__init(&reactor->watched, 0);
     reactor->slots = NULL;
     reactor->slot_count = 0;
     reactor->free_slot = SLOT_NONE;
@@ -320,6 +323,21 @@ static void free_slot_locked(struct pirn__reactor *reactor, uint32_t index)
     reactor->free_slot = index;
 }
 
+static void count_watched_locked(struct pirn__reactor *reactor, int change)
+{
+    /* relaxed: only under the lock is it written. */
+    uint32_t watched = pirn__load(&reactor->watched, relaxed);
+
+    /* relaxed: who does not see the first one yet has looked before it came. */
+    pirn__store(&reactor->watched, watched + (uint32_t)change, relaxed);
+}
+
+bool pirn__reactor_is_watching(const struct pirn__reactor *reactor)
+{
+    /* relaxed: as above. */
+    return pirn__load(&reactor->watched, relaxed) != 0;
+}
+
 /* From here on its tokens are stale.  False: it keeps the reference to its io
  * until that is back. */
 static bool give_slot_locked(struct pirn__reactor *reactor, uint32_t index)
@@ -349,8 +367,10 @@ void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io)
 
     pirn__lock(&reactor->lock);
     pirn__list_remove(&io->bound_link);
-    if (io->slot != PIRN__IO_NO_SLOT)
+    if (io->slot != PIRN__IO_NO_SLOT) {
         is_free = give_slot_locked(reactor, io->slot);
+        count_watched_locked(reactor, -1);
+    }
     io->slot = PIRN__IO_NO_SLOT;
     pirn__unlock(&reactor->lock);
     /* Not the last one: the caller works on `io`. */
@@ -368,6 +388,7 @@ static int enter_io(struct pirn__reactor *reactor, struct pirn__io *io,
     rc = take_slot_locked(reactor, &io->slot);
     if (rc == 0) {
         reactor->slots[io->slot].io = io;
+        count_watched_locked(reactor, 1);
         *token = token_locked(reactor, io->slot);
     }
     pirn__unlock(&reactor->lock);
@@ -379,6 +400,7 @@ static void leave_io(struct pirn__reactor *reactor, struct pirn__io *io)
     pirn__lock(&reactor->lock);
     /* Not lent: no event has come of it. */
     free_slot_locked(reactor, io->slot);
+    count_watched_locked(reactor, -1);
     io->slot = PIRN__IO_NO_SLOT;
     pirn__unlock(&reactor->lock);
 }

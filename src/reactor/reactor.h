@@ -70,6 +70,9 @@ int pirn__reactor_harvest(struct pirn__reactor *reactor,
                           struct pirn__harvest *harvest,
                           pirn_deadline deadline);
 
+/* False if the set holds nothing but our own: wakes and alarms.  Any thread. */
+bool pirn__reactor_is_watching(const struct pirn__reactor *reactor);
+
 /* Make the poll that runs now, or the next one, return.  Nothing after
  * shutdown. */
 void pirn__reactor_wake(struct pirn__reactor *reactor);

@@ -318,6 +318,49 @@ TEST(reactor_event_of_a_closed_descriptor_is_for_nobody)
     fixture_close(&fixture);
 }
 
+static int refuse_add(int epoll_fd, int fd, uint32_t events, void *data)
+{
+    (void)epoll_fd;
+    (void)fd;
+    (void)events;
+    (void)data;
+    return -ENOSPC;
+}
+
+/* Goal: the reactor knows whether it watches anything: from the first wait for a
+ * descriptor to the close, and not if the kernel has refused it.
+ * Method: two pipes, and a third that cannot be entered. */
+TEST(reactor_knows_whether_it_watches)
+{
+    struct reactor_fixture fixture;
+    pirn_fd_ready_op ops[3];
+    pirn_fd *files[3];
+    int fds[3][2];
+
+    fixture_open(&fixture);
+    table = pirn__sys_linux;
+    table.epoll_add = refuse_add;
+    for (int i = 0; i < 3; i++) {
+        struct poller poller = {.future = &ops[i].future};
+
+        open_pipe(fds[i]);
+        REQUIRE(pirn_fd_adopt(fds[i][0], &files[i]) == 0);
+        EXPECT_EQ(i > 0, pirn__reactor_is_watching(fixture.reactor));
+        pirn_fd_ready_init(&ops[i], files[i], PIRN_READABLE);
+        pirn__sys = i == 2 ? &table : &pirn__sys_linux;
+        EXPECT_EQ(i == 2 ? PIRN_READY : PIRN_PENDING, poller_poll(&poller));
+        pirn__sys = &pirn__sys_linux;
+    }
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(i < 2, pirn__reactor_is_watching(fixture.reactor));
+        pirn_future_drop(&ops[i].future);
+        pirn_fd_close(files[i]);
+        close(fds[i][1]);
+    }
+    EXPECT(!pirn__reactor_is_watching(fixture.reactor));
+    fixture_close(&fixture);
+}
+
 /* Alarms. */
 
 static void ring_nobody(struct pirn__alarm *alarm)

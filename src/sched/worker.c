@@ -329,13 +329,27 @@ static void take_wake(struct pirn__worker *worker)
         pirn__nap_begin_hunt(worker, 0);
 }
 
+/* Whether to look at the wait set.  A worker that is alone and awake needs only what
+ * is for descriptors: it sees to its wheel without an alarm, nobody watches it, and a
+ * wake is for the next sleep.  But looks that wait for a timer are counted, as what
+ * they are with the system call. */
+static bool may_have_events(const struct pirn__worker *worker)
+{
+    const struct pirn__pool *pool = worker->pool;
+
+    /* A worker that comes back late finds no set any more. */
+    if (pirn__idle_sleepers(&pool->idle) > 0 || pirn__pool_is_stopped(pool))
+        return false;
+    return !is_alone(worker) || worker->waits > 0 ||
+           pirn__reactor_is_watching(pool->rt->home.reactor);
+}
+
 /* Look for events without waiting. */
 static void look_for_events(struct pirn__worker *worker)
 {
     struct pirn__pool *pool = worker->pool;
 
-    /* A worker that comes back late finds no set any more. */
-    if (pirn__idle_sleepers(&pool->idle) == 0 && !pirn__pool_is_stopped(pool)) {
+    if (may_have_events(worker)) {
         (void)pirn__reactor_harvest(pool->rt->home.reactor, &worker->harvest,
                                     PIRN_EXPIRED);
         take_wake(worker);

@@ -2,7 +2,10 @@
 /* src/sched/worker_test.c - the loop of a worker, run by the thread of the test
  * until a task stops the pool.
  */
+#include <unistd.h>
+
 #include "engine/pool_fixture.h"
+#include "reactor/io.h"
 #include "sys/sys.h"
 
 enum { SHARED_INTERVAL = 61, INBOX_INTERVAL = 31, SPINS = 1000 };
@@ -790,12 +793,37 @@ static void stage_run_noting_waits(struct stage *stage)
     pirn__sys = &pirn__sys_linux;
 }
 
+/* A descriptor in the wait set, of which nothing is heard. */
+struct watched {
+    struct pirn__io io;
+    int ends[2];
+};
+
+static void watch(struct stage *stage, struct watched *watched)
+{
+    struct pirn__reactor *reactor = stage->rig.rt->home.reactor;
+
+    *watched = (struct watched){.io = {.slot = PIRN__IO_NO_SLOT}};
+    pirn__init(&watched->io.refs, 1);
+    REQUIRE(pipe(watched->ends) == 0);
+    REQUIRE(pirn__reactor_bind(reactor, &watched->io) == 0);
+    REQUIRE(pirn__reactor_watch(reactor, &watched->io, watched->ends[0]) == 0);
+}
+
+static void unwatch(struct stage *stage, struct watched *watched)
+{
+    pirn__reactor_unbind(stage->rig.rt->home.reactor, &watched->io);
+    close(watched->ends[0]);
+    close(watched->ends[1]);
+}
+
 /* Goal: a worker that is alone looks for events and sleeps in one system call;
  * one that may find something at others, or to whom events come in crowds, looks
  * before.
- * Method: pools without work. */
+ * Method: pools without work, with a descriptor. */
 TEST(worker_alone_sleeps_without_a_look_before)
 {
+    struct watched watched;
     struct stage stage;
 
     for (uint32_t workers = 1; workers <= 2; workers++) {
@@ -803,23 +831,23 @@ TEST(worker_alone_sleeps_without_a_look_before)
             bool looks = workers == 2 || harvested == 2;
 
             stage_init(&stage, workers);
+            watch(&stage, &watched);
             stage.worker->harvested = harvested;
             stage_run_noting_waits(&stage);
             EXPECT_EQ(looks ? 2 : 1, waits.count);
             EXPECT_EQ(looks ? 0 : PIRN_NEVER.ns, waits.deadlines[0]);
             EXPECT_EQ(PIRN_NEVER.ns, waits.deadlines[waits.count - 1]);
+            unwatch(&stage, &watched);
             stage_deinit(&stage);
         }
     }
 }
 
-/* Yield once; there is one look in between. */
 static enum pirn_poll step_yield_once(struct probe *probe, pirn_cx *cx)
 {
     struct stage *stage = probe->arg;
 
-    stage->counts[0]++;
-    EXPECT_EQ(probe->polls, waits.count);
+    stage->counts[probe->polls] += waits.count;
     if (probe->polls > 0)
         return PIRN_READY;
     pirn__turn_defer(cx, PIRN__DEFER_TO_EVENTS);
@@ -828,20 +856,68 @@ static enum pirn_poll step_yield_once(struct probe *probe, pirn_cx *cx)
 
 /* Goal: what has yielded waits for a look for events, not for an event; one look is
  * enough for all that have yielded.
- * Method: a task that yields in a pool of one, and several. */
+ * Method: a task that yields in a pool of one, and several; beside a descriptor. */
 TEST(worker_alone_looks_for_who_has_yielded)
 {
+    struct watched watched;
     struct stage stage;
 
     for (uint64_t tasks = 1; tasks <= 9; tasks += 8) {
         stage_init(&stage, 1);
+        watch(&stage, &watched);
         for (uint64_t i = 0; i < tasks; i++)
             spawn(&stage, step_yield_once);
         stage_run_noting_waits(&stage);
-        EXPECT_EQ(2 * tasks, stage.counts[0]);
+        EXPECT_EQ(0, stage.counts[0]);
+        EXPECT_EQ(tasks, stage.counts[1]);
         EXPECT_EQ(tasks, count_of(&stage.worker->counters.yields));
         EXPECT_EQ(2, waits.count);
         EXPECT_EQ(0, waits.deadlines[0]);
+        unwatch(&stage, &watched);
+        stage_deinit(&stage);
+    }
+}
+
+/* Why a look is one at the wait set, if it is. */
+struct looks_case {
+    uint32_t workers;
+    bool watches;
+    bool has_watched;
+    uint32_t waits;
+    bool looks;
+};
+
+/* Goal: a worker that is alone makes no system call for a look that can bring
+ * nothing: without a descriptor, or with none any more.  It does if it waits for a
+ * timer, and one that is not alone does to hear of the monitor.
+ * Method: a task that yields in a pool of each kind. */
+TEST(worker_alone_does_not_look_without_descriptors)
+{
+    static const struct looks_case cases[] = {
+        {.workers = 1, .looks = false},
+        {.workers = 1, .watches = true, .looks = true},
+        {.workers = 1, .has_watched = true, .looks = false},
+        {.workers = 1, .waits = 1, .looks = true},
+        {.workers = 2, .looks = true},
+    };
+    struct watched watched;
+    struct stage stage;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct looks_case *c = &cases[i];
+
+        stage_init(&stage, c->workers);
+        if (c->watches || c->has_watched)
+            watch(&stage, &watched);
+        if (c->has_watched)
+            unwatch(&stage, &watched);
+        stage.worker->waits = c->waits;
+        spawn(&stage, step_yield_once);
+        stage_run_noting_waits(&stage);
+        EXPECT_EQ(c->looks ? 1 : 0, stage.counts[1]);
+        EXPECT_EQ(1, count_of(&stage.worker->counters.yields));
+        if (c->watches)
+            unwatch(&stage, &watched);
         stage_deinit(&stage);
     }
 }
