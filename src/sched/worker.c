@@ -329,19 +329,31 @@ static void take_wake(struct pirn__worker *worker)
         pirn__nap_begin_hunt(worker, 0);
 }
 
-/* Whether to look at the wait set.  A worker that is alone and awake needs only what
- * is for descriptors: it sees to its wheel without an alarm, nobody watches it, and a
- * wake is for the next sleep.  But looks that wait for a timer are counted, as what
- * they are with the system call. */
-static bool may_have_events(const struct pirn__worker *worker)
+/* True at most once in a while. */
+static bool is_time_to_look(struct pirn__worker *worker)
+{
+    uint64_t now = pirn__sys->clock_ns();
+
+    if (now - worker->looked_ns < PIRN__LOOK_NS)
+        return false;
+    worker->looked_ns = now;
+    return true;
+}
+
+/* Whether to look at the wait set.  Where it holds no descriptors a worker that is
+ * awake needs little of it: it sees to its wheel without an alarm, and a wake is for
+ * the next sleep.  What is left is the monitor, which can wait a little, and watches
+ * nobody who is alone.  But looks that wait for a timer are counted, as what they are
+ * with the system call. */
+static bool may_have_events(struct pirn__worker *worker)
 {
     const struct pirn__pool *pool = worker->pool;
 
     /* A worker that comes back late finds no set any more. */
     if (pirn__idle_sleepers(&pool->idle) > 0 || pirn__pool_is_stopped(pool))
         return false;
-    return !is_alone(worker) || worker->waits > 0 ||
-           pirn__reactor_is_watching(pool->rt->home.reactor);
+    return pirn__reactor_is_watching(pool->rt->home.reactor) ||
+           worker->waits > 0 || (!is_alone(worker) && is_time_to_look(worker));
 }
 
 /* Look for events without waiting. */

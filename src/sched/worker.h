@@ -34,6 +34,10 @@ struct pirn__pool;
  * between the operations, it lasts for milliseconds, and timers would be late. */
 enum { PIRN__SPENT_TURNS = 16, PIRN__SPENT_NS = 100 * 1000 };
 
+/* How long a look at a set without descriptors brings nothing that is urgent: a
+ * fifth of what the monitor waits. */
+enum { PIRN__LOOK_NS = 1000 * 1000 };
+
 enum pirn__worker_state {
     PIRN__WORKER_RUNNING,
     PIRN__WORKER_SLEEPING, /* in the shared wait set, or about to be */
@@ -84,6 +88,7 @@ struct pirn__worker {
                      stamped */
     uint32_t spent_turns; /* that ended for want of budget, since it looked */
     uint64_t spent_ns;    /* when it last looked for the sake of those */
+    uint64_t looked_ns;   /* when it last looked at a set without descriptors */
     union {
         struct {
             bool searching;

@@ -884,24 +884,31 @@ struct looks_case {
     bool watches;
     bool has_watched;
     uint32_t waits;
+    uint64_t looked_before_ns;
     bool looks;
 };
 
 /* Goal: a worker that is alone makes no system call for a look that can bring
  * nothing: without a descriptor, or with none any more.  It does if it waits for a
- * timer, and one that is not alone does to hear of the monitor.
- * Method: a task that yields in a pool of each kind. */
-TEST(worker_alone_does_not_look_without_descriptors)
+ * timer, and one that is not alone does now and then to hear of the monitor.
+ * Method: a task that yields in a pool of each kind, by a clock that stands still. */
+TEST(worker_does_not_look_for_nothing)
 {
     static const struct looks_case cases[] = {
         {.workers = 1, .looks = false},
         {.workers = 1, .watches = true, .looks = true},
         {.workers = 1, .has_watched = true, .looks = false},
         {.workers = 1, .waits = 1, .looks = true},
-        {.workers = 2, .looks = true},
+        {.workers = 2, .looked_before_ns = PIRN__LOOK_NS, .looks = true},
+        {.workers = 2, .looked_before_ns = PIRN__LOOK_NS - 1, .looks = false},
+        {.workers = 2, .watches = true, .looks = true},
     };
+    struct pirn__sys frozen = pirn__sys_linux;
     struct watched watched;
     struct stage stage;
+
+    frozen_ns = frozen.clock_ns();
+    frozen.clock_ns = frozen_clock;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct looks_case *c = &cases[i];
@@ -912,7 +919,9 @@ TEST(worker_alone_does_not_look_without_descriptors)
         if (c->has_watched)
             unwatch(&stage, &watched);
         stage.worker->waits = c->waits;
+        stage.worker->looked_ns = frozen_ns - c->looked_before_ns;
         spawn(&stage, step_yield_once);
+        pirn__sys = &frozen;
         stage_run_noting_waits(&stage);
         EXPECT_EQ(c->looks ? 1 : 0, stage.counts[1]);
         EXPECT_EQ(1, count_of(&stage.worker->counters.yields));
