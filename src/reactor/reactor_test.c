@@ -334,6 +334,7 @@ TEST(reactor_knows_whether_it_watches)
 {
     struct reactor_fixture fixture;
     pirn_fd_ready_op ops[3];
+    struct poller pollers[3];
     pirn_fd *files[3];
     int fds[3][2];
 
@@ -341,14 +342,13 @@ TEST(reactor_knows_whether_it_watches)
     table = pirn__sys_linux;
     table.epoll_add = refuse_add;
     for (int i = 0; i < 3; i++) {
-        struct poller poller = {.future = &ops[i].future};
-
+        pollers[i] = (struct poller){.future = &ops[i].future};
         open_pipe(fds[i]);
         REQUIRE(pirn_fd_adopt(fds[i][0], &files[i]) == 0);
         EXPECT_EQ(i > 0, pirn__reactor_is_watching(fixture.reactor));
         pirn_fd_ready_init(&ops[i], files[i], PIRN_READABLE);
         pirn__sys = i == 2 ? &table : &pirn__sys_linux;
-        EXPECT_EQ(i == 2 ? PIRN_READY : PIRN_PENDING, poller_poll(&poller));
+        EXPECT_EQ(i == 2 ? PIRN_READY : PIRN_PENDING, poller_poll(&pollers[i]));
         pirn__sys = &pirn__sys_linux;
     }
     for (int i = 0; i < 3; i++) {
