@@ -157,7 +157,9 @@ PIRN_API PIRN_MUST_CHECK bool pirn_coop_spend(pirn_cx *cx);
 
 /* Mark the current task as failed with a message; its future then returns
  * PIRN_READY and the outcome is PIRN_EFAILED.  The message is cut at 127
- * bytes.  Outside a task of a runtime it does nothing.
+ * bytes.  Outside a task of a runtime it does nothing.  It is for this poll: in a
+ * future that a fiber awaits it counts only if the fiber ends before it is
+ * suspended again; what a fiber has to say of its end is its return value.
  *
  * Thread    the poller
  */
