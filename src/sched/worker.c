@@ -98,17 +98,23 @@ static inline void share_batch(struct pirn__worker *worker)
         share_ring(worker);
 }
 
+/* True once in `ns`: so long after *since_ns, which then is now. */
+static bool has_passed(uint64_t *since_ns, uint64_t ns)
+{
+    uint64_t now = pirn__sys->clock_ns();
+
+    if (now - *since_ns < ns)
+        return false;
+    *since_ns = now;
+    return true;
+}
+
 /* Turns for want of budget have taken long since the last look: their operations
  * are no locks but calls of the kernel, or have work between them.  A clock read a
  * turn is little beside what the budget was spent for. */
 static bool has_spent_long(struct pirn__worker *worker)
 {
-    uint64_t now = pirn__sys->clock_ns();
-
-    if (now - worker->spent_ns < PIRN__SPENT_NS)
-        return false;
-    worker->spent_ns = now;
-    return true;
+    return has_passed(&worker->spent_ns, PIRN__SPENT_NS);
 }
 
 /* Ticks come round. */
@@ -329,17 +335,6 @@ static void take_wake(struct pirn__worker *worker)
         pirn__nap_begin_hunt(worker, 0);
 }
 
-/* True at most once in a while. */
-static bool is_time_to_look(struct pirn__worker *worker)
-{
-    uint64_t now = pirn__sys->clock_ns();
-
-    if (now - worker->looked_ns < PIRN__LOOK_NS)
-        return false;
-    worker->looked_ns = now;
-    return true;
-}
-
 /* Whether to look at the wait set.  Where it holds no descriptors a worker that is
  * awake needs little of it: it sees to its wheel without an alarm, and a wake is for
  * the next sleep.  What is left is the monitor, which can wait a little, and watches
@@ -353,7 +348,9 @@ static bool may_have_events(struct pirn__worker *worker)
     if (pirn__idle_sleepers(&pool->idle) > 0 || pirn__pool_is_stopped(pool))
         return false;
     return pirn__reactor_is_watching(pool->rt->home.reactor) ||
-           worker->waits > 0 || (!is_alone(worker) && is_time_to_look(worker));
+           worker->waits > 0 ||
+           (!is_alone(worker) &&
+            has_passed(&worker->looked_ns, PIRN__LOOK_NS));
 }
 
 /* Look for events without waiting. */
