@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* src/fiber/overflow_test.c - the words before a fiber that overran its stack
  * stops the process, and that no disposition of a signal changes otherwise. */
+#include "engine/overrun.h"
 #include "fiber/rig_test.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 /* Overrunning. */
-
-/* ASan would put the blocks elsewhere. */
-__attribute__((noinline, no_sanitize_address)) static int
-overrun(volatile int *depth)
-{
-    volatile char block[512];
-
-    block[0] = (char)*depth;
-    if (++*depth == INT32_MAX)
-        return 0;
-    return overrun(depth) + block[0];
-}
 
 static int overrun_at_once(void *arg)
 {

@@ -14,24 +14,13 @@
 
 #include <signal.h>
 
+#include "engine/overrun.h"
 #include "engine/test.h"
 
 static int do_nothing(void *arg)
 {
     (void)arg;
     return 0;
-}
-
-/* ASan would put the blocks elsewhere. */
-__attribute__((noinline, no_sanitize_address)) static int
-overrun(volatile int *depth)
-{
-    volatile char block[512];
-
-    block[0] = (char)*depth;
-    if (++*depth == INT32_MAX)
-        return 0;
-    return overrun(depth) + block[0];
 }
 
 static int overrun_alone(void *arg)
