@@ -2,6 +2,8 @@
 /* src/base/chunk.c - making chunks, and their cells one by one. */
 #include "base/chunk.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/list.h"
@@ -10,21 +12,43 @@
 _Static_assert(sizeof(struct pirn__cell) == PIRN__SLAB_SIZE_MIN,
                "the least cell is its header");
 
-static struct pirn__cell *cell_at(struct pirn__slab_chunk *chunk,
+static struct pirn__cell *cell_at(const struct pirn__slab_chunk *chunk,
                                   uint32_t place)
 {
-    return (struct pirn__cell *)(void *)((char *)(chunk + 1) +
-                                         place * chunk->stride);
+    return (struct pirn__cell *)(void *)(chunk->cells + place * chunk->stride);
+}
+
+/* The lowest place that is marked in a word of the map. */
+static uint32_t place_in(uint32_t index, uint64_t word)
+{
+    return index * 64 + (uint32_t)__builtin_ctzll(word);
+}
+
+/* Of a chunk with so many cells: how long its map is. */
+static uint32_t map_words(size_t capacity)
+{
+    return (uint32_t)(capacity + 63) / 64;
+}
+
+/* How far from its beginning its cells are. */
+static size_t cells_at(size_t capacity)
+{
+    return pirn__round_up(sizeof(struct pirn__slab_chunk) +
+                              map_words(capacity) * sizeof(uint64_t),
+                          PIRN__CHUNK_ALIGN);
 }
 
 static size_t capacity_for(size_t stride)
 {
-    size_t room = PIRN__CHUNK_BYTES - sizeof(struct pirn__slab_chunk);
-    size_t count = room / stride;
+    size_t most = PIRN__CHUNK_BYTES / stride;
+    size_t capacity;
 
     if (stride > PIRN__SLAB_SIZE_MAX)
         return 1;
-    return count < PIRN__CHUNK_PLACES ? count : PIRN__CHUNK_PLACES;
+    if (most > PIRN__CHUNK_PLACES)
+        most = PIRN__CHUNK_PLACES;
+    capacity = (PIRN__CHUNK_BYTES - cells_at(most)) / stride;
+    return capacity < most ? capacity : most;
 }
 
 struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
@@ -35,7 +59,7 @@ struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
     struct pirn__slab_chunk *chunk;
     size_t bytes;
 
-    if (!pirn__checked_add(sizeof *chunk, capacity * stride, &bytes))
+    if (!pirn__checked_add(cells_at(capacity), capacity * stride, &bytes))
         return NULL;
     chunk = alloc->take(alloc->ctx, bytes, PIRN__CHUNK_ALIGN);
     if (chunk == NULL)
@@ -46,7 +70,9 @@ struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
         .stride = stride,
         .class_index = class_index,
         .capacity = (uint32_t)capacity,
+        .cells = (char *)chunk + cells_at(capacity),
     };
+    memset(chunk->free, 0, map_words(capacity) * sizeof chunk->free[0]);
     if (!pirn__directory_take(&chunk->index, &chunk->generation)) {
         alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
         return NULL;
@@ -66,6 +92,28 @@ void pirn__chunk_free(struct pirn__slab_chunk *chunk)
                          chunk->retired > 0);
     pirn__memory_show(chunk, bytes);
     alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
+}
+
+/* Append up to `wanted` cells that were given back to `out`; how many there
+ * were. */
+static uint32_t take_free_locked(struct pirn__slab_chunk *chunk,
+                                 struct pirn__queue *out, uint32_t wanted)
+{
+    uint32_t count = chunk->free_count < wanted ? chunk->free_count : wanted;
+    struct pirn__queue taken = {0};
+    uint32_t left = count;
+
+    for (uint32_t i = 0; left > 0; i++) {
+        uint64_t word = chunk->free[i];
+
+        for (; word != 0 && left > 0; left--, word &= word - 1)
+            pirn__queue_push(&taken,
+                             &cell_at(chunk, place_in(i, word))->link);
+        chunk->free[i] = word;
+    }
+    chunk->free_count -= count;
+    pirn__queue_splice(out, &taken);
+    return count;
 }
 
 /* The same from those that were never used. */
@@ -91,27 +139,6 @@ static uint32_t take_fresh_locked(struct pirn__slab_chunk *chunk,
     return count;
 }
 
-/* Append up to `wanted` cells that were given back to `out`; how many there
- * were. */
-static uint32_t take_free_locked(struct pirn__slab_chunk *chunk,
-                                 struct pirn__queue *out, uint32_t wanted)
-{
-    struct pirn__queue taken = {chunk->free, NULL};
-    pirn_slink *link = chunk->free;
-    uint32_t count = 0;
-
-    for (; count < wanted && link != NULL; count++) {
-        taken.tail = link;
-        link = link->next_;
-    }
-    if (count == 0)
-        return 0;
-    chunk->free = link;
-    taken.tail->next_ = NULL;
-    pirn__queue_splice(out, &taken);
-    return count;
-}
-
 uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
                                  struct pirn__queue *out, uint32_t wanted)
 {
@@ -123,41 +150,68 @@ uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
     return count;
 }
 
-static bool is_of(const struct pirn__slab_chunk *chunk, pirn_slink *link)
+static uint64_t id_of(pirn_slink *link)
 {
-    /* relaxed: the slot part of an id never changes. */
-    uint32_t slot =
-        (uint32_t)pirn__load(&pirn__cell_of_link(link)->id, relaxed);
+    /* relaxed: the slot part of an id never changes, and the cell is ours. */
+    return pirn__load(&pirn__cell_of_link(link)->id, relaxed);
+}
 
-    return slot >> PIRN__SLAB_PLACE_BITS == chunk->index;
+/* Marks that are to be set, gathered word by word: cells that go back together are
+ * often neighbours, and a word that has just been stored is slow to read. */
+struct marks {
+    uint64_t word;
+    uint32_t index;
+};
+
+static void set_marks_locked(struct pirn__slab_chunk *chunk,
+                             const struct marks *marks)
+{
+    PIRN_DASSERT((chunk->free[marks->index] & marks->word) == 0);
+    chunk->free[marks->index] |= marks->word;
+}
+
+static inline void mark_free_locked(struct pirn__slab_chunk *chunk,
+                                    struct marks *marks, uint64_t id)
+{
+    uint32_t index = (uint32_t)id % PIRN__CHUNK_PLACES / 64;
+
+    if (index != marks->index) {
+        set_marks_locked(chunk, marks);
+        *marks = (struct marks){0, index};
+    }
+    marks->word |= UINT64_C(1) << id % 64;
 }
 
 uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
                                  pirn_slink **first, uint32_t limit)
 {
     pirn_slink *link = *first;
-    pirn_slink *free = chunk->free;
+    uint64_t id = id_of(link);
+    struct marks marks = {0};
     uint32_t latest = chunk->next_generation;
+    uint32_t retired = 0;
     uint32_t count = 0;
 
     do {
-        pirn_slink *next = link->next_;
-        uint32_t generation = pirn__cell_generation(pirn__cell_of_link(link));
+        uint32_t generation = (uint32_t)(id >> 32);
 
-        if (generation == 0) {
-            chunk->retired++;
-        } else {
-            link->next_ = free;
-            free = link;
-        }
+        if (generation == 0)
+            retired++;
+        else
+            mark_free_locked(chunk, &marks, id);
         if (generation > latest)
             latest = generation;
-        link = next;
+        link = link->next_;
         count++;
-    } while (count < limit && link != NULL && is_of(chunk, link));
+        if (link == NULL || count == limit)
+            break;
+        id = id_of(link);
+    } while ((uint32_t)id >> PIRN__SLAB_PLACE_BITS == chunk->index);
+    set_marks_locked(chunk, &marks);
     PIRN_DASSERT(chunk->used >= count);
     chunk->used -= count;
-    chunk->free = free;
+    chunk->retired += retired;
+    chunk->free_count += count - retired;
     chunk->next_generation = latest;
     *first = link;
     return count;
@@ -191,16 +245,18 @@ void pirn__chunk_validate_locked(const struct pirn__slab_chunk *chunk)
     uint32_t fresh = pirn__load(&chunk->fresh, relaxed);
     uint32_t free_count = 0;
 
-    for (pirn_slink *link = chunk->free; link != NULL; link = link->next_) {
-        struct pirn__cell *cell = pirn__cell_of_link(link);
-        uint32_t generation = pirn__cell_generation(cell);
+    for (uint32_t place = 0; place < map_words(chunk->capacity) * 64; place++) {
+        const struct pirn__cell *cell = cell_at(chunk, place);
 
+        if ((chunk->free[place / 64] >> place % 64 & 1) == 0)
+            continue;
+        PIRN_ASSERT(place < fresh);
         PIRN_ASSERT(pirn__chunk_of_cell(cell) == chunk);
-        PIRN_ASSERT(generation >= chunk->generation);
-        PIRN_ASSERT(generation <= chunk->next_generation);
+        PIRN_ASSERT(pirn__cell_generation(cell) >= chunk->generation);
+        PIRN_ASSERT(pirn__cell_generation(cell) <= chunk->next_generation);
         free_count++;
-        PIRN_ASSERT(free_count <= fresh);
     }
+    PIRN_ASSERT(free_count == chunk->free_count);
     PIRN_ASSERT(fresh <= chunk->capacity);
     PIRN_ASSERT(chunk->used + chunk->retired + free_count == fresh);
     PIRN_ASSERT(pirn__chunk_can_give_locked(chunk));

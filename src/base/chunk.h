@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* src/base/chunk.h - one piece of memory full of cells of one size.
  *
- *     | header | used | free | used | ... | never used ...... |
- *                                         ^ fresh
+ *     | header | map | used | free | used | ... | never used ... |
+ *                                               ^ fresh
  *
- * A chunk keeps its own list of free cells and hands out cells behind `fresh`
- * only when that list is empty, so that memory is touched as it is used.
+ * A chunk marks its free cells in a map and hands them out in the order in which
+ * they lie, so that what is used together lies together; cells behind `fresh` only
+ * when no other is free, so that memory is touched as it is used.
  *
  * Invariants
  *   - A cell's id carries the generation of its present user or, while it is
  *     free, of the next; generation 0 marks a slot that has none left.
- *   - used + retired + length of the free list == fresh.
+ *   - used + retired + free cells == fresh.
  *
  * Part of slab.c: `_locked` means the lock of the set that the chunk is in.
  */
@@ -31,7 +32,6 @@ enum {
 struct pirn__slab_chunk {
     struct pirn__slabs *set; /* constant, as all that has no other word */
     pirn_link link;          /* set lock; linked while it can give */
-    pirn_slink *free;        /* set lock */
     size_t bytes;
     size_t stride;
     uint32_t index; /* in the directory */
@@ -42,10 +42,10 @@ struct pirn__slab_chunk {
     uint32_t used;               /* set lock; cells out, caches included */
     uint32_t retired;            /* set lock; slots without a generation left */
     PIRN_ATOMIC(uint32_t) fresh; /* written under the set's lock */
+    uint32_t free_count;         /* set lock */
+    char *cells;                 /* behind the map */
+    uint64_t free[];             /* set lock; the map: a bit for each place */
 };
-
-_Static_assert(sizeof(struct pirn__slab_chunk) % PIRN__CHUNK_ALIGN == 0,
-               "a cell of a multiple of 16 bytes is aligned to 16");
 
 static inline struct pirn__cell *pirn__cell_of_link(pirn_slink *link)
 {
@@ -80,11 +80,12 @@ static inline bool
 pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
 {
     /* relaxed: written under the set's lock, which is held. */
-    return chunk->free != NULL ||
+    return chunk->free_count > 0 ||
            pirn__load(&chunk->fresh, relaxed) < chunk->capacity;
 }
 
-/* Move up to `wanted` cells to the end of `out`; how many there were. */
+/* Move up to `wanted` cells to the end of `out`, in the order in which they lie;
+ * how many there were. */
 uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
                                  struct pirn__queue *out, uint32_t wanted);
 

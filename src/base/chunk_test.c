@@ -4,7 +4,7 @@
 
 #include "engine/slab_fixture.h"
 
-enum { GARBAGE_IDS = 100000 };
+enum { GARBAGE_IDS = 100000, CELLS = 200 };
 
 /* Goal: an id names its cell while that is in use, and never again: neither
  * while the cell is free nor when its memory serves another.
@@ -111,6 +111,33 @@ TEST(chunk_lookup_overtaken_by_reuse_undoes_its_reference)
     EXPECT_EQ(1, cell->word.v_);
     EXPECT(is_known(id + (1ull << 32)));
     unref(cell);
+    fixture_deinit(&fixture);
+}
+
+/* Goal: free cells come in the order in which they lie, in whatever order they were
+ * given back, so that tasks which are started one after the other are neighbours.
+ * Method: 200 cells of one chunk, given back by a step that meets each once. */
+TEST(chunk_free_cells_come_in_the_order_in_which_they_lie)
+{
+    static struct pirn__cell *cells[CELLS];
+    struct fixture fixture;
+
+    fixture_init(&fixture);
+    for (int i = 0; i < CELLS; i++) {
+        cells[i] = pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
+        REQUIRE(cells[i] != NULL);
+    }
+    for (int i = 0; i < CELLS; i++)
+        pirn__slabs_give(NULL, cells[i * 7 % CELLS]);
+    pirn__slabs_validate(&fixture.slabs);
+    for (int i = 0; i < CELLS; i++) {
+        struct pirn__cell *cell =
+            pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
+
+        EXPECT_PTR_EQ(cells[i], cell);
+    }
+    for (int i = 0; i < CELLS; i++)
+        pirn__slabs_give(NULL, cells[i]);
     fixture_deinit(&fixture);
 }
 
@@ -225,21 +252,22 @@ TEST(chunk_slot_without_generations_is_retired)
  * Method: start at the end; every cell taken is the last of its slot. */
 TEST(chunk_of_retired_slots_is_freed)
 {
-    static struct pirn__cell *cells[430];
+    static struct pirn__cell *cells[CHUNK_CELLS];
     struct pirn__slab_cache cache = {0};
     struct fixture fixture;
     uint32_t index;
 
     fixture_init_at(&fixture, PIRN__GENERATION_MAX);
-    for (int i = 0; i < 430; i++) {
+    for (int i = 0; i < CHUNK_CELLS; i++) {
         cells[i] = pirn__slabs_take(&fixture.slabs, &cache, CELL_SIZE);
         REQUIRE(cells[i] != NULL);
         EXPECT_EQ(PIRN__GENERATION_MAX, generation_of(cells[i]));
     }
     index = (uint32_t)id_of(cells[0]) >> PIRN__SLAB_PLACE_BITS;
-    EXPECT_EQ(index, (uint32_t)id_of(cells[429]) >> PIRN__SLAB_PLACE_BITS);
+    EXPECT_EQ(index, (uint32_t)id_of(cells[CHUNK_CELLS - 1]) >>
+                         PIRN__SLAB_PLACE_BITS);
     EXPECT_EQ(1, pieces_of(&fixture.counter));
-    for (int i = 0; i < 430; i++)
+    for (int i = 0; i < CHUNK_CELLS; i++)
         pirn__slabs_give(&cache, cells[i]);
     pirn__slabs_flush(&fixture.slabs, &cache);
     EXPECT_EQ(0, cells_out(&fixture));

@@ -38,17 +38,17 @@ TEST(slab_million_cells_cost_little_more_than_their_size)
  * Method: fill three chunks, give all back in an order that empties each. */
 TEST(slab_keeps_one_empty_chunk_a_size)
 {
-    static struct pirn__cell *cells[3 * 430];
+    static struct pirn__cell *cells[3 * CHUNK_CELLS];
     struct fixture fixture;
 
     fixture_init(&fixture);
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 3 * 430; i++)
+        for (int i = 0; i < 3 * CHUNK_CELLS; i++)
             cells[i] = pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
-        REQUIRE(cells[3 * 430 - 1] != NULL);
+        REQUIRE(cells[3 * CHUNK_CELLS - 1] != NULL);
         EXPECT_EQ(3, pieces_of(&fixture.counter));
-        for (int i = 0; i < 3 * 430; i++)
-            pirn__slabs_give(NULL, cells[i * 7 % (3 * 430)]);
+        for (int i = 0; i < 3 * CHUNK_CELLS; i++)
+            pirn__slabs_give(NULL, cells[i * 7 % (3 * CHUNK_CELLS)]);
         EXPECT_EQ(1, pieces_of(&fixture.counter));
         pirn__slabs_validate(&fixture.slabs);
     }
@@ -85,7 +85,7 @@ TEST(slab_cache_is_bounded_and_flush_unbinds_it)
  * flushed; then all are taken anew. */
 TEST(slab_chain_of_several_chunks_goes_home)
 {
-    enum { CHUNK = 430, COUNT = 2 * CHUNK, MIXED = 20 };
+    enum { COUNT = 2 * CHUNK_CELLS, MIXED = 20 };
     static struct pirn__cell *cells[COUNT];
     struct pirn__slab_cache cache = {0};
     struct fixture fixture;

@@ -16,7 +16,10 @@
 #include "sys/heap.h"
 #include "sys/sys.h"
 
-enum { CELL_SIZE = 152 };
+enum {
+    CELL_SIZE = 152,
+    CHUNK_CELLS = 430, /* of this size in one chunk */
+};
 
 /* An allocator that counts, and refuses from the `fail_at`-th call on, once. */
 struct counter {
