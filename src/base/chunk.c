@@ -51,8 +51,39 @@ static size_t capacity_for(size_t stride)
     return capacity < most ? capacity : most;
 }
 
+/* Cells that were never used, as a chain in the order in which they lie: a processor
+ * fetches what lies ahead. */
+static pirn_slink *begin_cells(const struct pirn__slab_chunk *chunk,
+                               uint32_t first, uint32_t count)
+{
+    uint32_t slot = chunk->index << PIRN__SLAB_PLACE_BITS | first;
+    pirn_slink *head;
+    pirn_slink **end = &head;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct pirn__cell *cell = cell_at(chunk, first + i);
+
+        pirn__init(&cell->word, 0);
+        pirn__init(&cell->id, (uint64_t)chunk->generation << 32 | (slot + i));
+        *end = &cell->link;
+        end = &cell->link.next_;
+    }
+    *end = NULL;
+    return head;
+}
+
+/* All are free and none is fresh; nobody knows the chunk yet. */
+static void begin_all(struct pirn__slab_chunk *chunk)
+{
+    (void)begin_cells(chunk, 0, chunk->capacity);
+    for (uint32_t place = 0; place < chunk->capacity; place++)
+        chunk->free[place / 64] |= UINT64_C(1) << place % 64;
+    chunk->free_count = chunk->capacity;
+    pirn__init(&chunk->fresh, chunk->capacity);
+}
+
 struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
-                                         uint32_t class_index)
+                                         uint32_t class_index, bool at_once)
 {
     const pirn_alloc *alloc = set->alloc;
     size_t capacity = capacity_for(stride);
@@ -79,6 +110,8 @@ struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
     }
     chunk->next_generation = chunk->generation;
     pirn__list_init(&chunk->link);
+    if (at_once)
+        begin_all(chunk);
     pirn__directory_publish(chunk->index, chunk);
     return chunk;
 }
@@ -94,60 +127,53 @@ void pirn__chunk_free(struct pirn__slab_chunk *chunk)
     alloc->give(alloc->ctx, chunk, bytes, PIRN__CHUNK_ALIGN);
 }
 
-/* Append up to `wanted` cells that were given back to `out`; how many there
- * were. */
-static uint32_t take_free_locked(struct pirn__slab_chunk *chunk,
-                                 struct pirn__queue *out, uint32_t wanted)
+/* Up to `wanted` cells that were given back. */
+static void take_free_locked(struct pirn__slab_chunk *chunk,
+                             struct pirn__handful *taken, uint32_t wanted)
 {
-    uint32_t count = chunk->free_count < wanted ? chunk->free_count : wanted;
-    struct pirn__queue taken = {0};
-    uint32_t left = count;
+    uint32_t most = chunk->free_count < wanted ? chunk->free_count : wanted;
+    uint32_t left = most;
 
     for (uint32_t i = 0; left > 0; i++) {
         uint64_t word = chunk->free[i];
 
         for (; word != 0 && left > 0; left--, word &= word - 1)
-            pirn__queue_push(&taken,
-                             &cell_at(chunk, place_in(i, word))->link);
+            taken->used[taken->used_count++] = cell_at(chunk, place_in(i, word));
         chunk->free[i] = word;
     }
-    chunk->free_count -= count;
-    pirn__queue_splice(out, &taken);
-    return count;
+    chunk->free_count -= most;
+    taken->count += most;
 }
 
-/* The same from those that were never used. */
-static uint32_t take_fresh_locked(struct pirn__slab_chunk *chunk,
-                                  struct pirn__queue *out, uint32_t wanted)
+/* The same of those that were never used. */
+static void take_fresh_locked(struct pirn__slab_chunk *chunk,
+                              struct pirn__handful *taken, uint32_t wanted)
 {
     /* relaxed: written under the set's lock, which is held. */
     uint32_t first = pirn__load(&chunk->fresh, relaxed);
     uint32_t room = chunk->capacity - first;
     uint32_t count = wanted < room ? wanted : room;
+    struct pirn__queue fresh;
 
-    for (uint32_t place = first; place < first + count; place++) {
-        uint32_t slot = chunk->index << PIRN__SLAB_PLACE_BITS | place;
-        struct pirn__cell *cell = cell_at(chunk, place);
-
-        pirn__init(&cell->word, 0);
-        pirn__init(&cell->id, (uint64_t)chunk->generation << 32 | slot);
-        pirn__queue_push(out, &cell->link);
-    }
-    /* release [chunk.fresh]: a lookup that sees these places in use sees the two
-     * values above. */
+    if (count == 0)
+        return;
+    fresh.head = begin_cells(chunk, first, count);
+    fresh.tail = &cell_at(chunk, first + count - 1)->link;
+    pirn__queue_splice(&taken->fresh, &fresh);
+    taken->count += count;
+    /* release [chunk.fresh]: a lookup that sees these places in use sees their
+     * words and ids. */
     pirn__store(&chunk->fresh, first + count, release);
-    return count;
 }
 
-uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
-                                 struct pirn__queue *out, uint32_t wanted)
+void pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
+                             struct pirn__handful *taken, uint32_t wanted)
 {
-    uint32_t count = take_free_locked(chunk, out, wanted);
+    uint32_t before = taken->count;
 
-    if (count < wanted)
-        count += take_fresh_locked(chunk, out, wanted - count);
-    chunk->used += count;
-    return count;
+    take_free_locked(chunk, taken, wanted - before);
+    take_fresh_locked(chunk, taken, wanted - taken->count);
+    chunk->used += taken->count - before;
 }
 
 static uint64_t id_of(pirn_slink *link)
@@ -171,22 +197,24 @@ static void set_marks_locked(struct pirn__slab_chunk *chunk,
 }
 
 static inline void mark_free_locked(struct pirn__slab_chunk *chunk,
-                                    struct marks *marks, uint64_t id)
+                                    struct marks *marks, uint32_t place)
 {
-    uint32_t index = (uint32_t)id % PIRN__CHUNK_PLACES / 64;
+    uint32_t index = place / 64;
 
     if (index != marks->index) {
         set_marks_locked(chunk, marks);
         *marks = (struct marks){0, index};
     }
-    marks->word |= UINT64_C(1) << id % 64;
+    marks->word |= UINT64_C(1) << place % 64;
 }
 
 uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
                                  pirn_slink **first, uint32_t limit)
 {
+    uint32_t first_slot = chunk->index << PIRN__SLAB_PLACE_BITS;
     pirn_slink *link = *first;
     uint64_t id = id_of(link);
+    uint32_t place = (uint32_t)id - first_slot;
     struct marks marks = {0};
     uint32_t latest = chunk->next_generation;
     uint32_t retired = 0;
@@ -198,7 +226,7 @@ uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
         if (generation == 0)
             retired++;
         else
-            mark_free_locked(chunk, &marks, id);
+            mark_free_locked(chunk, &marks, place);
         if (generation > latest)
             latest = generation;
         link = link->next_;
@@ -206,7 +234,8 @@ uint32_t pirn__chunk_give_locked(struct pirn__slab_chunk *chunk,
         if (link == NULL || count == limit)
             break;
         id = id_of(link);
-    } while ((uint32_t)id >> PIRN__SLAB_PLACE_BITS == chunk->index);
+        place = (uint32_t)id - first_slot;
+    } while (place < PIRN__CHUNK_PLACES);
     set_marks_locked(chunk, &marks);
     PIRN_DASSERT(chunk->used >= count);
     chunk->used -= count;

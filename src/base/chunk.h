@@ -47,6 +47,15 @@ struct pirn__slab_chunk {
     uint64_t free[];             /* set lock; the map: a bit for each place */
 };
 
+/* Cells on their way out of a set.  Used ones are not touched under its lock, for
+ * another processor may have used them last, and are chained later. */
+struct pirn__handful {
+    struct pirn__cell *used[PIRN__SLAB_REFILL];
+    struct pirn__queue fresh;
+    uint32_t used_count;
+    uint32_t count; /* of both kinds */
+};
+
 static inline struct pirn__cell *pirn__cell_of_link(pirn_slink *link)
 {
     return PIRN_CONTAINER_OF(link, struct pirn__cell, link);
@@ -69,9 +78,10 @@ pirn__chunk_of_cell(const struct pirn__cell *cell)
 }
 
 /* A chunk that the directory knows and its set does not yet; NULL without
- * memory.  One cell if `stride` is above PIRN__SLAB_SIZE_MAX. */
+ * memory.  One cell if `stride` is above PIRN__SLAB_SIZE_MAX.  `at_once`: all its
+ * memory is touched now. */
 struct pirn__slab_chunk *pirn__chunk_new(struct pirn__slabs *set, size_t stride,
-                                         uint32_t class_index);
+                                         uint32_t class_index, bool at_once);
 
 /* No cell is out, and the set has forgotten the chunk. */
 void pirn__chunk_free(struct pirn__slab_chunk *chunk);
@@ -84,10 +94,9 @@ pirn__chunk_can_give_locked(const struct pirn__slab_chunk *chunk)
            pirn__load(&chunk->fresh, relaxed) < chunk->capacity;
 }
 
-/* Move up to `wanted` cells to the end of `out`, in the order in which they lie;
- * how many there were. */
-uint32_t pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
-                                 struct pirn__queue *out, uint32_t wanted);
+/* Fill up to `wanted` cells, in the order in which they lie. */
+void pirn__chunk_take_locked(struct pirn__slab_chunk *chunk,
+                             struct pirn__handful *taken, uint32_t wanted);
 
 /* Take back up to `limit` cells at the front of a chain of which the first is of
  * this chunk, as far as the next ones are, too; how many.  *first: the rest.  Their

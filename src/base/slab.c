@@ -27,7 +27,12 @@
 #include "base/lock.h"
 #include "base/poison.h"
 
-enum { CLASS_BIG = PIRN__SLAB_CLASSES };
+enum {
+    CLASS_BIG = PIRN__SLAB_CLASSES,
+    /* A set of so many chunks is not small.  A small one touches memory as it uses
+     * it. */
+    SMALL_CHUNKS = 16,
+};
 
 static uint32_t class_of(size_t stride)
 {
@@ -36,25 +41,23 @@ static uint32_t class_of(size_t stride)
     return (uint32_t)((stride - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT);
 }
 
-/* Append up to `wanted` cells to `out`; how many there were. */
-static uint32_t take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
-                                  struct pirn__queue *out, uint32_t wanted)
+/* Fill up to `wanted` cells. */
+static void take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
+                              struct pirn__handful *taken, uint32_t wanted)
 {
     struct pirn__slab_class *class = &set->classes[class_index];
-    uint32_t count = 0;
 
-    while (count < wanted && !pirn__list_empty(&class->usable)) {
+    while (taken->count < wanted && !pirn__list_empty(&class->usable)) {
         struct pirn__slab_chunk *chunk = PIRN_CONTAINER_OF(
             class->usable.next_, struct pirn__slab_chunk, link);
 
         if (chunk == class->empty)
             class->empty = NULL;
-        count += pirn__chunk_take_locked(chunk, out, wanted - count);
+        pirn__chunk_take_locked(chunk, taken, wanted);
         if (!pirn__chunk_can_give_locked(chunk))
             pirn__list_remove(&chunk->link);
     }
-    set->cells_out += count;
-    return count;
+    set->cells_out += taken->count;
 }
 
 /* End an absence from the lock that was counted in `busy`.  The set may be gone
@@ -73,12 +76,10 @@ static void come_back(struct pirn__slabs *set)
 
 /* Bring a new chunk, or NULL where there was no memory for one, into the set
  * and take from what is there now.  The caller is counted in `busy`. */
-static uint32_t add_chunk(struct pirn__slabs *set,
-                          struct pirn__slab_chunk *chunk, uint32_t class_index,
-                          struct pirn__queue *out, uint32_t wanted)
+static void add_chunk(struct pirn__slabs *set, struct pirn__slab_chunk *chunk,
+                      uint32_t class_index, struct pirn__handful *taken,
+                      uint32_t wanted)
 {
-    uint32_t count = 0;
-
     pirn__lock(&set->lock);
     if (!set->retired) {
         if (chunk != NULL) {
@@ -88,34 +89,42 @@ static uint32_t add_chunk(struct pirn__slabs *set,
             set->chunk_bytes += chunk->bytes;
             chunk = NULL;
         }
-        count = take_cells_locked(set, class_index, out, wanted);
+        take_cells_locked(set, class_index, taken, wanted);
     }
     pirn__unlock(&set->lock);
     if (chunk != NULL)
         pirn__chunk_free(chunk);
     come_back(set);
-    return count;
 }
 
-/* Between 0 and `wanted` cells; 0 means that none can be had. */
+/* A chain of up to `wanted` cells at the end of `out`; how many there are.  0 means
+ * that none can be had.  `at_once`: where a new chunk is needed and the set is not
+ * small, all of it is made ready under no lock. */
 static uint32_t take_cells(struct pirn__slabs *set, size_t stride,
                            uint32_t class_index, struct pirn__queue *out,
-                           uint32_t wanted)
+                           uint32_t wanted, bool at_once)
 {
-    uint32_t count = 0;
+    struct pirn__handful taken;
     bool is_retired;
 
+    taken.fresh.head = NULL;
+    taken.used_count = 0;
+    taken.count = 0;
     pirn__lock(&set->lock);
     is_retired = set->retired;
+    at_once = at_once && set->chunk_count >= SMALL_CHUNKS;
     if (!is_retired)
-        count = take_cells_locked(set, class_index, out, wanted);
-    if (count == 0 && !is_retired)
+        take_cells_locked(set, class_index, &taken, wanted);
+    if (taken.count == 0 && !is_retired)
         set->busy++;
     pirn__unlock(&set->lock);
-    if (count > 0 || is_retired)
-        return count;
-    return add_chunk(set, pirn__chunk_new(set, stride, class_index),
-                     class_index, out, wanted);
+    if (taken.count == 0 && !is_retired)
+        add_chunk(set, pirn__chunk_new(set, stride, class_index, at_once),
+                  class_index, &taken, wanted);
+    for (uint32_t i = 0; i < taken.used_count; i++)
+        pirn__queue_push(out, &taken.used[i]->link);
+    pirn__queue_splice(out, &taken.fresh);
+    return taken.count;
 }
 
 static struct pirn__cell *cache_take(struct pirn__slabs *set,
@@ -128,8 +137,8 @@ static struct pirn__cell *cache_take(struct pirn__slabs *set,
     if (bin->head == NULL) {
         struct pirn__queue taken = {0};
 
-        bin->count =
-            take_cells(set, stride, class_index, &taken, PIRN__SLAB_REFILL);
+        bin->count = take_cells(set, stride, class_index, &taken,
+                                PIRN__SLAB_REFILL, false);
         if (bin->count == 0)
             return NULL;
         bin->head = taken.head;
@@ -143,7 +152,7 @@ static struct pirn__cell *take_one(struct pirn__slabs *set, size_t stride,
 {
     struct pirn__queue taken = {0};
 
-    if (take_cells(set, stride, class_index, &taken, 1) == 0)
+    if (take_cells(set, stride, class_index, &taken, 1, false) == 0)
         return NULL;
     return pirn__cell_of_link(taken.head);
 }
@@ -371,7 +380,8 @@ uint32_t pirn__slabs_take_some(struct pirn__slabs *set, size_t size,
 {
     size_t stride = pirn__round_up(size, PIRN__SLAB_UNIT);
 
-    return take_cells(set, stride, class_of(stride), out, PIRN__SLAB_REFILL);
+    return take_cells(set, stride, class_of(stride), out, PIRN__SLAB_REFILL,
+                      true);
 }
 
 void pirn__slab_cache_add(struct pirn__slabs *set,
