@@ -298,15 +298,8 @@ static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
 static void recv_op_drop(pirn_future *self)
 {
     pirn_broadcast_recv_op *op = recv_op_of(self);
-    pirn_broadcast_sender *ch = op->receiver_->channel;
-    pirn_waker own;
 
-    if (!pirn__wait_is_in(&op->waiter_))
-        return;
-    pirn__lock(&ch->lock);
-    (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&ch->lock);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&op->waiter_, &op->receiver_->channel->lock);
 }
 
 static void recv_op_describe(const pirn_future *self, pirn_text *out)

@@ -418,15 +418,8 @@ static enum pirn_poll recv_op_poll(pirn_future *self, pirn_cx *cx)
 static void recv_op_drop(pirn_future *self)
 {
     pirn_mpsc_recv_op *op = recv_op_of(self);
-    struct pirn__channel *ch = op->channel_;
-    pirn_waker own;
 
-    if (!pirn__wait_is_in(&op->waiter_))
-        return;
-    pirn__lock(&ch->lock);
-    (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&ch->lock);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&op->waiter_, &op->channel_->lock);
 }
 
 static void recv_op_discard(pirn_future *self)

@@ -329,14 +329,8 @@ static enum pirn_poll op_poll(pirn_future *self, pirn_cx *cx)
 static void op_drop(pirn_future *self)
 {
     pirn_oneshot_op *op = op_of(self);
-    pirn_waker own;
 
-    if (!pirn__wait_is_in(&op->waiter_))
-        return;
-    pirn__lock(&op->oneshot_->lock_);
-    (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&op->oneshot_->lock_);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&op->waiter_, &op->oneshot_->lock_);
 }
 
 static void op_discard(pirn_future *self)

@@ -144,14 +144,8 @@ static enum pirn_poll get_op_poll(pirn_future *self, pirn_cx *cx)
 static void get_op_drop(pirn_future *self)
 {
     pirn_promise_get_op *op = get_op_of(self);
-    pirn_waker own;
 
-    if (!pirn__wait_is_in(&op->waiter_))
-        return;
-    pirn__lock(&op->promise_->lock);
-    (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&op->promise_->lock);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&op->waiter_, &op->promise_->lock);
 }
 
 static void get_op_describe(const pirn_future *self, pirn_text *out)

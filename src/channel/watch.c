@@ -272,15 +272,8 @@ static enum pirn_poll op_poll(pirn_future *self, pirn_cx *cx)
 static void op_drop(pirn_future *self)
 {
     pirn_watch_op *op = op_of(self);
-    pirn_watch_sender *watch = op->receiver_->watch;
-    pirn_waker own;
 
-    if (!pirn__wait_is_in(&op->waiter_))
-        return;
-    pirn__lock(&watch->lock);
-    (void)pirn__wait_leave_locked(&op->waiter_, &own);
-    pirn__unlock(&watch->lock);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&op->waiter_, &op->receiver_->watch->lock);
 }
 
 static void op_describe(const pirn_future *self, pirn_text *out)

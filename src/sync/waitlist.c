@@ -124,3 +124,15 @@ enum pirn_poll pirn__wait_poll(pirn_waiter *waiter, const pirn_cx *cx,
         pirn_waker_drop(own);
     return ended ? PIRN_READY : PIRN_PENDING;
 }
+
+void pirn__wait_drop(pirn_waiter *waiter, pirn_lock *lock)
+{
+    pirn_waker own;
+
+    if (!pirn__wait_is_in(waiter))
+        return;
+    pirn__lock(lock);
+    (void)pirn__wait_leave_locked(waiter, &own);
+    pirn__unlock(lock);
+    pirn_waker_drop(own);
+}

@@ -222,4 +222,8 @@ static inline bool pirn__wait_is_in(const pirn_waiter *waiter)
     return waiter->entered_;
 }
 
+/* The drop of an operation that owes nothing to anybody, whatever it was
+ * GRANTED: what it has not seen is still in the object. */
+void pirn__wait_drop(pirn_waiter *waiter, pirn_lock *lock);
+
 #endif /* PIRN_SYNC_WAITLIST_H */

@@ -31,12 +31,8 @@ static enum pirn_poll guest_poll(pirn_future *self, pirn_cx *cx)
 static void guest_drop(pirn_future *self)
 {
     struct guest *guest = PIRN_CONTAINER_OF(self, struct guest, future);
-    pirn_waker own;
 
-    pirn__lock(&lock);
-    pirn__wait_leave_locked(&guest->waiter, &own);
-    pirn__unlock(&lock);
-    pirn_waker_drop(own);
+    pirn__wait_drop(&guest->waiter, &lock);
 }
 
 static const pirn_future_ops guest_ops = {
