@@ -14,7 +14,6 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "base/checked.h"
 #include "channel/channel.h"
 #include "task/await.h"
 #include "task/home.h"
@@ -79,24 +78,6 @@ static int receiver_new(pirn_broadcast_sender *ch,
     return 0;
 }
 
-static int check_options(const pirn_channel_options *options, size_t *capacity,
-                         size_t *size)
-{
-    size_t bytes;
-
-    if (options == NULL || options->discard != NULL ||
-        options->message_size == 0 ||
-        options->message_size > PIRN__CHANNEL_MESSAGE_LIMIT)
-        return -EINVAL;
-    *capacity = options->capacity == 0 ? PIRN__CHANNEL_DEFAULT_CAPACITY
-                                       : options->capacity;
-    if (*capacity > UINT32_MAX ||
-        !pirn__checked_mul(*capacity, options->message_size, &bytes) ||
-        !pirn__checked_add(sizeof(pirn_broadcast_sender), bytes, size))
-        return -EINVAL;
-    return 0;
-}
-
 int pirn_broadcast_new(const pirn_channel_options *options,
                        pirn_broadcast_sender **sender,
                        pirn_broadcast_receiver **receiver)
@@ -104,7 +85,7 @@ int pirn_broadcast_new(const pirn_channel_options *options,
     struct pirn__home *home = pirn__local_home();
     pirn_broadcast_sender *ch;
     size_t capacity, size;
-    int rc = check_options(options, &capacity, &size);
+    int rc = pirn__ring_measure(options, sizeof *ch, &capacity, &size);
 
     if (receiver != NULL)
         *receiver = NULL;
@@ -113,6 +94,8 @@ int pirn_broadcast_new(const pirn_channel_options *options,
     *sender = NULL;
     if (rc < 0)
         return rc;
+    if (options->discard != NULL)
+        return -EINVAL;
     ch = pirn__home_take(home, size);
     if (ch == NULL)
         return -ENOMEM;

@@ -20,28 +20,34 @@ static size_t rest_bytes(const struct pirn__channel *ch)
                          : (size_t)ch->capacity * ch->message_size;
 }
 
-/* Where the memory of a channel with these options is to come from, and how
- * much of it. */
-static int check_options(const pirn_channel_options *options, bool many,
-                         size_t *capacity, size_t *size)
+int pirn__ring_measure(const pirn_channel_options *options, size_t struct_size,
+                       size_t *capacity, size_t *size)
 {
     size_t bytes;
 
-    if (options->message_size == 0 ||
-        options->message_size > PIRN__CHANNEL_MESSAGE_LIMIT)
+    if (!pirn__message_size_is_good(options))
         return -EINVAL;
     *capacity = options->capacity == 0 ? PIRN__CHANNEL_DEFAULT_CAPACITY
                                        : options->capacity;
-    *size = sizeof(struct pirn__channel);
-    if (*capacity == PIRN_UNBOUNDED) {
-        *size += sizeof(struct pirn__chain);
-        return many ? -EINVAL : 0;
-    }
     if (*capacity > UINT32_MAX ||
         !pirn__checked_mul(*capacity, options->message_size, &bytes) ||
-        !pirn__checked_add(*size, bytes, size))
+        !pirn__checked_add(struct_size, bytes, size))
         return -EINVAL;
     return 0;
+}
+
+/* The same for a channel. */
+static int measure(const pirn_channel_options *options, bool many,
+                   size_t *capacity, size_t *size)
+{
+    if (!pirn__message_size_is_good(options))
+        return -EINVAL;
+    if (options->capacity != PIRN_UNBOUNDED)
+        return pirn__ring_measure(options, sizeof(struct pirn__channel),
+                                  capacity, size);
+    *capacity = PIRN_UNBOUNDED;
+    *size = sizeof(struct pirn__channel) + sizeof(struct pirn__chain);
+    return many ? -EINVAL : 0;
 }
 
 static void channel_init(struct pirn__channel *ch, struct pirn__home *home,
@@ -89,7 +95,7 @@ int pirn__channel_new(const pirn_channel_options *options, bool many,
     struct pirn__home *home = pirn__local_home();
     struct pirn__channel *ch;
     size_t capacity, size;
-    int rc = check_options(options, many, &capacity, &size);
+    int rc = measure(options, many, &capacity, &size);
 
     if (rc < 0)
         return rc;

@@ -123,6 +123,19 @@ _Static_assert(offsetof(struct pirn__channel, ring) % 16 == 0 &&
 
 /* channel.c: making, counting, closing. */
 
+/* Do these say how large a message is, and is it not too large? */
+static inline bool
+pirn__message_size_is_good(const pirn_channel_options *options)
+{
+    return options != NULL && options->message_size > 0 &&
+           options->message_size <= PIRN__CHANNEL_MESSAGE_LIMIT;
+}
+
+/* For a ring that lies behind a struct of `struct_size` bytes: how many messages
+ * it takes, and how much memory both need.  0, or -EINVAL. */
+int pirn__ring_measure(const pirn_channel_options *options, size_t struct_size,
+                       size_t *capacity, size_t *size);
+
 /* A channel with one handle on each side; `many`: for several receivers. */
 int pirn__channel_new(const pirn_channel_options *options, bool many,
                       struct pirn__channel **out);

@@ -70,9 +70,8 @@ static bool is_good(const pirn_channel_options *options,
         *sender = NULL;
     if (receiver != NULL)
         *receiver = NULL;
-    return options != NULL && sender != NULL && receiver != NULL &&
-           options->message_size != 0 &&
-           options->message_size <= PIRN__CHANNEL_MESSAGE_LIMIT;
+    return sender != NULL && receiver != NULL &&
+           pirn__message_size_is_good(options);
 }
 
 static void prepare(pirn_oneshot *oneshot, const pirn_channel_options *options,

@@ -34,8 +34,7 @@ int pirn_promise_new(const pirn_channel_options *options, pirn_promise **out)
     if (out == NULL)
         return -EINVAL;
     *out = NULL;
-    if (options == NULL || options->message_size == 0 ||
-        options->message_size > PIRN__CHANNEL_MESSAGE_LIMIT)
+    if (!pirn__message_size_is_good(options))
         return -EINVAL;
     promise = pirn__home_take(home, sizeof *promise + options->message_size);
     if (promise == NULL)

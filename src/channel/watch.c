@@ -74,13 +74,6 @@ static int receiver_new(pirn_watch_sender *watch,
     return 0;
 }
 
-static bool is_good(const pirn_channel_options *options)
-{
-    return options != NULL && options->discard == NULL &&
-           options->message_size != 0 &&
-           options->message_size <= PIRN__CHANNEL_MESSAGE_LIMIT;
-}
-
 int pirn_watch_new(const pirn_channel_options *options, const void *value,
                    pirn_watch_sender **sender, pirn_watch_receiver **receiver)
 {
@@ -93,7 +86,8 @@ int pirn_watch_new(const pirn_channel_options *options, const void *value,
     if (sender == NULL)
         return -EINVAL;
     *sender = NULL;
-    if (!is_good(options) || value == NULL)
+    if (!pirn__message_size_is_good(options) || options->discard != NULL ||
+        value == NULL)
         return -EINVAL;
     watch = pirn__home_take(home, sizeof *watch + options->message_size);
     if (watch == NULL)
