@@ -30,21 +30,16 @@ channel_of_receiver(const pirn_mpmc_receiver *receiver)
 int pirn_mpmc_new(const pirn_channel_options *options,
                   pirn_mpmc_sender **sender, pirn_mpmc_receiver **receiver)
 {
-    struct pirn__channel *ch;
-    int rc;
+    struct pirn__channel *ch = NULL;
+    int rc = -EINVAL;
 
+    if (sender != NULL && receiver != NULL)
+        rc = pirn__channel_new(options, true, &ch);
     if (sender != NULL)
-        *sender = NULL;
+        *sender = (pirn_mpmc_sender *)(void *)ch;
     if (receiver != NULL)
-        *receiver = NULL;
-    if (options == NULL || sender == NULL || receiver == NULL)
-        return -EINVAL;
-    rc = pirn__channel_new(options, true, &ch);
-    if (rc < 0)
-        return rc;
-    *sender = (pirn_mpmc_sender *)(void *)ch;
-    *receiver = (pirn_mpmc_receiver *)(void *)ch;
-    return 0;
+        *receiver = (pirn_mpmc_receiver *)(void *)ch;
+    return rc;
 }
 
 pirn_mpmc_sender *pirn_mpmc_sender_ref(pirn_mpmc_sender *sender)

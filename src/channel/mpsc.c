@@ -38,21 +38,16 @@ channel_of_receiver(const pirn_mpsc_receiver *receiver)
 int pirn_mpsc_new(const pirn_channel_options *options,
                   pirn_mpsc_sender **sender, pirn_mpsc_receiver **receiver)
 {
-    struct pirn__channel *ch;
-    int rc;
+    struct pirn__channel *ch = NULL;
+    int rc = -EINVAL;
 
+    if (sender != NULL && receiver != NULL)
+        rc = pirn__channel_new(options, false, &ch);
     if (sender != NULL)
-        *sender = NULL;
+        *sender = (pirn_mpsc_sender *)(void *)ch;
     if (receiver != NULL)
-        *receiver = NULL;
-    if (options == NULL || sender == NULL || receiver == NULL)
-        return -EINVAL;
-    rc = pirn__channel_new(options, false, &ch);
-    if (rc < 0)
-        return rc;
-    *sender = (pirn_mpsc_sender *)(void *)ch;
-    *receiver = (pirn_mpsc_receiver *)(void *)ch;
-    return 0;
+        *receiver = (pirn_mpsc_receiver *)(void *)ch;
+    return rc;
 }
 
 pirn_mpsc_sender *pirn_mpsc_sender_ref(pirn_mpsc_sender *sender)
