@@ -36,19 +36,10 @@ int pirn_fd_adopt(int fd, pirn_fd **out)
         return kind.kind;
     if (kind.kind == PIRN__FD_REGULAR)
         return -EPERM;
-    io = pirn__io_take(sizeof(pirn_fd));
-    if (io == NULL)
-        return -ENOMEM;
-    rc = pirn__sys->set_nonblock(fd, true);
-    if (rc < 0) {
-        pirn__io_give(io);
-        return rc;
-    }
-    kind.was_blocking = rc == 0;
-    kind.ready = PIRN__READY_READ | PIRN__READY_WRITE;
-    pirn__io_open(io, fd, &kind);
-    *out = PIRN_CONTAINER_OF(io, pirn_fd, io);
-    return 0;
+    rc = pirn__io_adopt(sizeof(pirn_fd), fd, kind, &io);
+    if (rc == 0)
+        *out = PIRN_CONTAINER_OF(io, pirn_fd, io);
+    return rc;
 }
 
 int pirn_fd_release(pirn_fd *file)

@@ -63,10 +63,7 @@ static int check_socket(int fd)
 
 int pirn_tcp_adopt(int fd, pirn_tcp **out)
 {
-    struct pirn__io_kind kind = {
-        .ready = PIRN__READY_READ | PIRN__READY_WRITE,
-        .ops = &tcp_ops,
-    };
+    struct pirn__io_kind kind = {.ops = &tcp_ops};
     struct pirn__io *io;
     int rc;
 
@@ -77,18 +74,10 @@ int pirn_tcp_adopt(int fd, pirn_tcp **out)
     if (rc < 0)
         return rc;
     kind.kind = pirn__sys->fd_kind(fd);
-    io = pirn__io_take(sizeof(pirn_tcp));
-    if (io == NULL)
-        return -ENOMEM;
-    rc = pirn__sys->set_nonblock(fd, true);
-    if (rc < 0) {
-        pirn__io_give(io);
-        return rc;
-    }
-    kind.was_blocking = rc == 0;
-    pirn__io_open(io, fd, &kind);
-    *out = PIRN_CONTAINER_OF(io, pirn_tcp, io);
-    return 0;
+    rc = pirn__io_adopt(sizeof(pirn_tcp), fd, kind, &io);
+    if (rc == 0)
+        *out = PIRN_CONTAINER_OF(io, pirn_tcp, io);
+    return rc;
 }
 
 int pirn_tcp_release(pirn_tcp *conn)

@@ -77,6 +77,26 @@ void pirn__io_open(struct pirn__io *io, int fd,
     pirn__unlock(&io->lock);
 }
 
+int pirn__io_adopt(size_t size, int fd, struct pirn__io_kind kind,
+                   struct pirn__io **out)
+{
+    struct pirn__io *io = pirn__io_take(size);
+    int rc;
+
+    if (io == NULL)
+        return -ENOMEM;
+    rc = pirn__sys->set_nonblock(fd, true);
+    if (rc < 0) {
+        pirn__io_give(io);
+        return rc;
+    }
+    kind.was_blocking = rc == 0;
+    kind.ready = PIRN__READY_READ | PIRN__READY_WRITE;
+    pirn__io_open(io, fd, &kind);
+    *out = io;
+    return 0;
+}
+
 void pirn__io_ref(struct pirn__io *io)
 {
     /* relaxed: the caller has a handle already. */

@@ -122,6 +122,12 @@ struct pirn__io_kind {
 void pirn__io_open(struct pirn__io *io, int fd,
                    const struct pirn__io_kind *kind);
 
+/* The same for a descriptor of the user's, into an object of `size` bytes: it
+ * does not block from now on, and is assumed to be ready.  `kind` says what it is
+ * and whose operations it has.  On failure the descriptor is as it was. */
+int pirn__io_adopt(size_t size, int fd, struct pirn__io_kind kind,
+                   struct pirn__io **out);
+
 void pirn__io_ref(struct pirn__io *io);   /* handles */
 void pirn__io_unref(struct pirn__io *io); /* handles; the last one closes */
 void pirn__io_keep(struct pirn__io *io);  /* refs */
