@@ -3,7 +3,6 @@
 #include <pirn/io.h>
 
 #include <errno.h>
-#include <limits.h>
 
 #include "reactor/transfer.h"
 #include "sys/sys.h"
@@ -19,6 +18,11 @@ static void fd_name(struct pirn__io *io, pirn_text *out)
 }
 
 static const struct pirn__io_ops fd_ops = {.name = fd_name};
+
+static struct pirn__io *io_of(pirn_fd *file)
+{
+    return file == NULL ? NULL : &file->io;
+}
 
 /* Life. */
 
@@ -68,7 +72,7 @@ void pirn_fd_close(pirn_fd *file)
 
 void pirn_fd_close_init(pirn_close_op *op, pirn_fd *file)
 {
-    pirn__io_close_init(op, file == NULL ? NULL : &file->io);
+    pirn__io_close_init(op, io_of(file));
 }
 
 int pirn_fd_get(const pirn_fd *file)
@@ -170,21 +174,16 @@ void pirn_fd_not_ready(pirn_fd *file, enum pirn_interest direction)
 
 /* Transfers. */
 
-struct span {
-    void *buf;
-    size_t len;
-};
-
 static ssize_t call_read(int fd, void *arg)
 {
-    const struct span *span = arg;
+    const struct pirn__span *span = arg;
 
     return pirn__sys->read(fd, span->buf, span->len);
 }
 
 static ssize_t call_write(int fd, void *arg)
 {
-    const struct span *span = arg;
+    const struct pirn__span *span = arg;
 
     return pirn__sys->write(fd, span->buf, span->len);
 }
@@ -192,25 +191,13 @@ static ssize_t call_write(int fd, void *arg)
 ssize_t pirn_fd_read(pirn_fd *file, void *buf, size_t len,
                      pirn_deadline deadline)
 {
-    struct span span = {buf, len};
-    const struct pirn__io_call call = {call_read, &span, len};
-
-    if (file == NULL || buf == NULL || len > SSIZE_MAX)
-        return -EINVAL;
-    if (len == 0)
-        return pirn__transfer_nothing(&file->io);
-    return pirn__transfer_run(&file->io, PIRN_READABLE, &call, deadline);
+    return pirn__transfer_span(io_of(file), PIRN_READABLE, call_read,
+                               pirn__span_of(buf, len), deadline);
 }
 
 ssize_t pirn_fd_write(pirn_fd *file, const void *buf, size_t len,
                       pirn_deadline deadline)
 {
-    struct span span = {(void *)(uintptr_t)buf, len};
-    const struct pirn__io_call call = {call_write, &span, len};
-
-    if (file == NULL || buf == NULL || len > SSIZE_MAX)
-        return -EINVAL;
-    if (len == 0)
-        return pirn__transfer_nothing(&file->io);
-    return pirn__transfer_run(&file->io, PIRN_WRITABLE, &call, deadline);
+    return pirn__transfer_span(io_of(file), PIRN_WRITABLE, call_write,
+                               pirn__span_of(buf, len), deadline);
 }

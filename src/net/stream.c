@@ -20,28 +20,23 @@ enum { VECTOR_LIMIT = 1024 };
 
 /* System calls. */
 
-struct span {
-    char *buf;
-    size_t len;
-};
-
 static ssize_t call_recv(int fd, void *arg)
 {
-    const struct span *span = arg;
+    const struct pirn__span *span = arg;
 
     return pirn__sys->recv(fd, span->buf, span->len);
 }
 
 static ssize_t call_send(int fd, void *arg)
 {
-    const struct span *span = arg;
+    const struct pirn__span *span = arg;
 
     return pirn__sys->send(fd, span->buf, span->len);
 }
 
 static ssize_t call_send_more(int fd, void *arg)
 {
-    const struct span *span = arg;
+    const struct pirn__span *span = arg;
 
     return pirn__sys->send_more(fd, span->buf, span->len);
 }
@@ -73,9 +68,10 @@ static bool is_reading(const pirn_tcp_op *op)
 }
 
 /* What is left, as a call; `span` must outlive it. */
-static struct pirn__io_call rest_of(const pirn_tcp_op *op, struct span *span)
+static struct pirn__io_call rest_of(const pirn_tcp_op *op,
+                                    struct pirn__span *span)
 {
-    *span = (struct span){op->buf_ + op->done_, op->len_ - op->done_};
+    *span = (struct pirn__span){op->buf_ + op->done_, op->len_ - op->done_};
     return (struct pirn__io_call){is_reading(op) ? call_recv : call_send, span,
                                   span->len};
 }
@@ -115,7 +111,7 @@ PIRN__COLD static enum pirn_poll tcp_op_poll_nothing(pirn_tcp_op *op)
 /* Go on with an exact transfer of which only a part could be done. */
 PIRN__COLD static enum pirn_poll tcp_op_poll_rest(pirn_tcp_op *op, pirn_cx *cx)
 {
-    struct span span;
+    struct pirn__span span;
     ssize_t n;
 
     /* Ends: each round transfers something, and the budget is finite. */
@@ -133,7 +129,7 @@ PIRN__COLD static enum pirn_poll tcp_op_poll_rest(pirn_tcp_op *op, pirn_cx *cx)
 static enum pirn_poll tcp_op_poll(pirn_future *self, pirn_cx *cx)
 {
     pirn_tcp_op *op = PIRN_CONTAINER_OF(self, pirn_tcp_op, future);
-    struct span span;
+    struct pirn__span span;
     struct pirn__io_call call;
     ssize_t n;
 
@@ -179,9 +175,9 @@ static const pirn_future_ops tcp_op_ops = {
 };
 
 static void op_init(pirn_tcp_op *op, pirn_tcp *conn,
-                    enum pirn_interest direction, struct span span)
+                    enum pirn_interest direction, struct pirn__span span)
 {
-    bool good = conn != NULL && span.buf != NULL && span.len <= SSIZE_MAX;
+    bool good = conn != NULL && pirn__span_is_good(span);
 
     op->future.ops = &tcp_op_ops;
     op->buf_ = span.buf;
@@ -194,79 +190,55 @@ static void op_init(pirn_tcp_op *op, pirn_tcp *conn,
 
 void pirn_tcp_read_init(pirn_tcp_op *op, pirn_tcp *conn, void *buf, size_t len)
 {
-    op_init(op, conn, PIRN_READABLE, (struct span){buf, len});
+    op_init(op, conn, PIRN_READABLE, pirn__span_of(buf, len));
 }
 
 void pirn_tcp_read_exact_init(pirn_tcp_op *op, pirn_tcp *conn, void *buf,
                               size_t len)
 {
-    op_init(op, conn, PIRN_READABLE, (struct span){buf, len});
+    op_init(op, conn, PIRN_READABLE, pirn__span_of(buf, len));
     op->exact_ = true;
-}
-
-/* The system call that it is for does not write to it. */
-static char *writable(const void *buf)
-{
-    return (char *)(uintptr_t)buf;
 }
 
 void pirn_tcp_write_init(pirn_tcp_op *op, pirn_tcp *conn, const void *buf,
                          size_t len)
 {
-    op_init(op, conn, PIRN_WRITABLE, (struct span){writable(buf), len});
+    op_init(op, conn, PIRN_WRITABLE, pirn__span_of(buf, len));
 }
 
 void pirn_tcp_write_all_init(pirn_tcp_op *op, pirn_tcp *conn, const void *buf,
                              size_t len)
 {
-    op_init(op, conn, PIRN_WRITABLE, (struct span){writable(buf), len});
+    op_init(op, conn, PIRN_WRITABLE, pirn__span_of(buf, len));
     op->exact_ = true;
 }
 
 /* Straight-line calls. */
 
-static bool is_span(const pirn_tcp *conn, const void *buf, size_t len)
+static struct pirn__io *io_of(pirn_tcp *conn)
 {
-    return conn != NULL && buf != NULL && len <= SSIZE_MAX;
+    return conn == NULL ? NULL : &conn->io;
 }
 
 ssize_t pirn_tcp_read(pirn_tcp *conn, void *buf, size_t len,
                       pirn_deadline deadline)
 {
-    struct span span = {buf, len};
-    const struct pirn__io_call call = {call_recv, &span, len};
-
-    if (!is_span(conn, buf, len))
-        return -EINVAL;
-    if (len == 0)
-        return pirn__transfer_nothing(&conn->io);
-    return pirn__transfer_run(&conn->io, PIRN_READABLE, &call, deadline);
-}
-
-static inline ssize_t write_by(ssize_t (*fn)(int fd, void *arg), pirn_tcp *conn,
-                               struct span span, pirn_deadline deadline)
-{
-    const struct pirn__io_call call = {fn, &span, span.len};
-
-    if (!is_span(conn, span.buf, span.len))
-        return -EINVAL;
-    if (span.len == 0)
-        return pirn__transfer_nothing(&conn->io);
-    return pirn__transfer_run(&conn->io, PIRN_WRITABLE, &call, deadline);
+    return pirn__transfer_span(io_of(conn), PIRN_READABLE, call_recv,
+                               pirn__span_of(buf, len), deadline);
 }
 
 ssize_t pirn_tcp_write(pirn_tcp *conn, const void *buf, size_t len,
                        pirn_deadline deadline)
 {
-    return write_by(call_send, conn, (struct span){writable(buf), len},
-                    deadline);
+    return pirn__transfer_span(io_of(conn), PIRN_WRITABLE, call_send,
+                               pirn__span_of(buf, len), deadline);
 }
 
 ssize_t pirn_tcp_write_more(pirn_tcp *conn, const void *buf, size_t len,
                             pirn_deadline deadline)
 {
-    return write_by(call_send_more, conn, (struct span){writable(buf), len},
-                    deadline);
+    return pirn__transfer_span(io_of(conn), PIRN_WRITABLE, call_send_more,
+                               pirn__span_of(buf, len), deadline);
 }
 
 /* The bytes of a vector; SIZE_MAX if they cannot be counted, which the kernel
@@ -349,12 +321,12 @@ __attribute__((noinline)) static int await_rest(pirn_tcp_op *op, size_t done,
 int pirn_tcp_read_exact(pirn_tcp *conn, void *buf, size_t len,
                         pirn_deadline deadline)
 {
-    struct span span = {buf, len};
+    struct pirn__span span = pirn__span_of(buf, len);
     const struct pirn__io_call call = {call_recv, &span, len};
     pirn_tcp_op op;
     ssize_t n;
 
-    if (!is_span(conn, buf, len))
+    if (conn == NULL || !pirn__span_is_good(span))
         return -EINVAL;
     if (len == 0)
         return pirn__transfer_nothing(&conn->io);
@@ -372,12 +344,12 @@ int pirn_tcp_read_exact(pirn_tcp *conn, void *buf, size_t len,
 int pirn_tcp_write_all(pirn_tcp *conn, const void *buf, size_t len,
                        pirn_deadline deadline)
 {
-    struct span span = {writable(buf), len};
+    struct pirn__span span = pirn__span_of(buf, len);
     const struct pirn__io_call call = {call_send, &span, len};
     pirn_tcp_op op;
     ssize_t n;
 
-    if (!is_span(conn, buf, len))
+    if (conn == NULL || !pirn__span_is_good(span))
         return -EINVAL;
     if (len == 0)
         return pirn__transfer_nothing(&conn->io);

@@ -6,6 +6,7 @@
 #define PIRN_REACTOR_TRANSFER_H
 
 #include <errno.h>
+#include <limits.h>
 
 #include "reactor/io.h"
 #include "task/await.h"
@@ -52,5 +53,39 @@ static inline ssize_t pirn__transfer_run(struct pirn__io *io,
 /* A transfer of no bytes: 0, unless the caller may not wait here or the
  * descriptor is closed. */
 int pirn__transfer_nothing(struct pirn__io *io);
+
+/* The bytes of a call; one that writes them out does not write to them. */
+struct pirn__span {
+    char *buf;
+    size_t len;
+};
+
+/* Without a const, for such a call. */
+static inline struct pirn__span pirn__span_of(const void *buf, size_t len)
+{
+    return (struct pirn__span){(char *)(uintptr_t)buf, len};
+}
+
+static inline bool pirn__span_is_good(struct pirn__span span)
+{
+    return span.buf != NULL && span.len <= SSIZE_MAX;
+}
+
+/* pirn__transfer_run() of these bytes by `fn`, whose argument is the span;
+ * -EINVAL without an io, or without such bytes.  Always in place, so that `fn` is,
+ * too. */
+__attribute__((always_inline)) static inline ssize_t
+pirn__transfer_span(struct pirn__io *io, enum pirn_interest direction,
+                    ssize_t (*fn)(int fd, void *arg), struct pirn__span span,
+                    pirn_deadline deadline)
+{
+    const struct pirn__io_call call = {fn, &span, span.len};
+
+    if (io == NULL || !pirn__span_is_good(span))
+        return -EINVAL;
+    if (span.len == 0)
+        return pirn__transfer_nothing(io);
+    return pirn__transfer_run(io, direction, &call, deadline);
+}
 
 #endif /* PIRN_REACTOR_TRANSFER_H */
