@@ -8,6 +8,7 @@
  * of the child over the same time is printed too.
  */
 #define _GNU_SOURCE
+#include "plain.h"
 #include "sample.h"
 
 #include <pirn/pirn.h>
@@ -75,12 +76,10 @@ static unsigned long long read_switches(const char *path)
 
 static uint64_t read_cpu_ns(pid_t pid)
 {
-    struct timespec spent;
     clockid_t clock;
 
     sample_require(-clock_getcpuclockid(pid, &clock), "clock_getcpuclockid");
-    clock_gettime(clock, &spent);
-    return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+    return plain_clock_ns(clock);
 }
 
 static struct activity read_activity(pid_t pid)

@@ -9,14 +9,12 @@
  *                            of a task from start to end
  */
 #define _GNU_SOURCE
+#include "plain.h"
 #include "rig.h"
 #include "sample.h"
 #include "tally.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { TASKS_MAX = 100000, SPAN_NS = 1000000000, LEAD_MS = 1000 };
 
@@ -104,22 +102,6 @@ static int start_naps(void *arg)
     return 0;
 }
 
-static uint64_t process_cpu_ns(void)
-{
-    struct timespec spent;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-    return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static void print_value(const struct rig *rig, const char *what, double value)
 {
     char name[64];
@@ -130,7 +112,7 @@ static void print_value(const struct rig *rig, const char *what, double value)
 
 static void run(const struct rig *rig, void *arg)
 {
-    uint64_t cpu_ns = process_cpu_ns();
+    uint64_t cpu_ns = plain_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     pirn_task *task;
     int outcome;
 
@@ -142,12 +124,12 @@ static void run(const struct rig *rig, void *arg)
     sample_require(pirn_task_join(task, PIRN_NEVER, &outcome),
                    "pirn_task_join");
     pirn_task_unref(task);
-    cpu_ns = process_cpu_ns() - cpu_ns;
-    qsort(sleepers.late_ns, sleepers.count, sizeof *sleepers.late_ns,
-          compare_values);
-    print_value(rig, "p50", (double)sleepers.late_ns[sleepers.count / 2]);
+    cpu_ns = plain_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+    plain_sort(sleepers.late_ns, sleepers.count);
+    print_value(rig, "p50",
+                plain_percentile(sleepers.late_ns, sleepers.count, 50));
     print_value(rig, "p99",
-                (double)sleepers.late_ns[sleepers.count * 99 / 100]);
+                plain_percentile(sleepers.late_ns, sleepers.count, 99));
     print_value(rig, "cpu", (double)cpu_ns / (double)sleepers.count);
 }
 

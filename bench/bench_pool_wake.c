@@ -12,13 +12,11 @@
  */
 #define _GNU_SOURCE
 #include "mailbox.h"
+#include "plain.h"
 #include "rig.h"
 #include "sample.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { WAKES_MAX = 2000, GAP_NS = 200 * 1000, HAND_OVERS = 20000 };
 
@@ -81,36 +79,11 @@ static int woken_fiber(void *arg)
     return 0;
 }
 
-static void sleep_until(uint64_t ns)
-{
-    struct timespec until = {
-        .tv_sec = (time_t)(ns / 1000000000u),
-        .tv_nsec = (long)(ns % 1000000000u),
-    };
-
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
-           EINTR)
-        continue;
-}
-
-static int compare_latencies(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static double percentile(unsigned percent)
-{
-    return (double)wakes.latencies[(wakes.count - 1) * percent / 100];
-}
-
 /* On a busy machine a gap may be too short for the fiber to wait again. */
 static void wait_for_receipt(uint64_t count)
 {
     do {
-        sleep_until(sample_now_ns() + GAP_NS);
+        plain_sleep_until(sample_now_ns() + GAP_NS);
         /* acquire [wakes.received]: before sent_ns is written again. */
     } while (pirn__load(&wakes.received, acquire) < count);
 }
@@ -139,10 +112,11 @@ static void measure_wakes(const struct rig *rig, void *arg)
     sample_require(outcome, "the woken fiber");
     pirn_task_unref(task);
     mailbox_deinit(&wakes.box);
-    qsort(wakes.latencies, wakes.count, sizeof *wakes.latencies,
-          compare_latencies);
-    rig_print(rig, "wake_p50", "ns", percentile(50));
-    rig_print(rig, "wake_p99", "ns", percentile(99));
+    plain_sort(wakes.latencies, wakes.count);
+    rig_print(rig, "wake_p50", "ns",
+              plain_percentile(wakes.latencies, wakes.count, 50));
+    rig_print(rig, "wake_p99", "ns",
+              plain_percentile(wakes.latencies, wakes.count, 99));
 }
 
 int main(int argc, char **argv)

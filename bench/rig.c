@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "plain.h"
 #include "sample.h"
 
 enum { RIG_POOLS = 2, RIG_NAME_SIZE = 96, RIG_ROW_SIZE = 64 };
@@ -139,10 +139,7 @@ struct timing {
 /* Of all threads: the other pool sleeps meanwhile. */
 static uint64_t process_cpu_ns(void)
 {
-    struct timespec spent;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-    return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+    return plain_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static int time_fn(void *arg)

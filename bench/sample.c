@@ -6,33 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <pirn/base.h>
 
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include "plain.h"
 
 uint64_t sample_now_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return plain_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t sample_cpu_ns(void)
 {
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return plain_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void sample_print(const char *name, const char *unit, double value)
 {
-    printf("{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f}\n", name,
-           unit, value);
-    fflush(stdout);
+    plain_print(name, unit, value);
 }
 
 void sample_note(const char *name, const char *text)

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "../plain.h"
 
 enum { BACKLOG = 1024 };
 
@@ -54,29 +55,19 @@ uint64_t peer_scale(uint64_t small, uint64_t large)
     return peer_options.quick ? small : large;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t peer_now_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return plain_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t peer_cpu_ns(void)
 {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return plain_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void peer_print(const char *name, const char *unit, double value)
 {
-    printf("{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f}\n", name,
-           unit, value);
-    fflush(stdout);
+    plain_print(name, unit, value);
 }
 
 void peer_require(bool fine, const char *what)
@@ -105,26 +96,18 @@ void peer_measure(const char *name, uint64_t operations, void (*fn)(void))
     }
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 static void print_percentile(const char *name, const uint64_t *values,
                              size_t count, unsigned percent)
 {
     char full_name[64];
 
     snprintf(full_name, sizeof full_name, "%s_p%u", name, percent);
-    peer_print(full_name, "ns", (double)values[(count - 1) * percent / 100]);
+    peer_print(full_name, "ns", plain_percentile(values, count, percent));
 }
 
 void peer_print_percentiles(const char *name, uint64_t *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare_values);
+    plain_sort(values, count);
     print_percentile(name, values, count, 50);
     print_percentile(name, values, count, 99);
 }
@@ -174,14 +157,7 @@ double peer_footprint(void)
 
 void peer_sleep_until(uint64_t ns)
 {
-    struct timespec until = {
-        .tv_sec = (time_t)(ns / 1000000000u),
-        .tv_nsec = (long)(ns % 1000000000u),
-    };
-
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
-           EINTR)
-        continue;
+    plain_sleep_until(ns);
 }
 
 int peer_listen(void)
