@@ -7,10 +7,9 @@
  * runtime.  Prints "port N" and serves until it is killed.
  */
 #include "sample.h"
+#include "server.h"
 
 #include <pirn/pirn.h>
-
-#include <stdio.h>
 
 static uint64_t deadline_ms;
 
@@ -36,32 +35,13 @@ static int serve(void *arg)
     return 0;
 }
 
-static int listen_loop(void *arg)
+static int start_session(pirn_tcp *conn)
 {
-    pirn_listener *listener;
-    pirn_addr address;
-    pirn_tcp *conn;
-    int rc = pirn_listener_open("127.0.0.1:0", NULL, &listener);
-
-    (void)arg;
-    if (rc < 0)
-        return rc;
-    pirn_listener_address(listener, &address);
-    printf("port %u\n", (unsigned)pirn_addr_port(&address));
-    fflush(stdout);
-    while ((rc = pirn_listener_accept(listener, PIRN_NEVER, &conn)) == 0)
-        if (pirn_go(serve, conn) < 0)
-            pirn_tcp_close(conn);
-    pirn_listener_close(listener);
-    return rc;
+    return pirn_go(serve, conn);
 }
 
 int main(int argc, char **argv)
 {
-    pirn_runtime_options options = {
-        .workers = (uint32_t)sample_get_number(argc, argv, "--workers", 0),
-    };
-
     deadline_ms = sample_get_number(argc, argv, "--deadline-ms", 0);
-    return pirn_exit_code(pirn_run_with(listen_loop, NULL, &options, NULL));
+    return server_run(argc, argv, start_session);
 }

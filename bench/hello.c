@@ -9,10 +9,10 @@
  * "port N" and serves until it is killed.
  */
 #include "sample.h"
+#include "server.h"
 
 #include <pirn/pirn.h>
 
-#include <stdio.h>
 #include <string.h>
 
 enum { REQUEST_MAX = 4096 };
@@ -101,32 +101,8 @@ static int start_session(pirn_tcp *conn)
     return pirn_spawn(&session.frame.future, sizeof session, NULL, NULL);
 }
 
-static int listen_loop(void *arg)
-{
-    pirn_listener *listener;
-    pirn_addr address;
-    pirn_tcp *conn;
-    int rc = pirn_listener_open("127.0.0.1:0", NULL, &listener);
-
-    (void)arg;
-    if (rc < 0)
-        return rc;
-    pirn_listener_address(listener, &address);
-    printf("port %u\n", (unsigned)pirn_addr_port(&address));
-    fflush(stdout);
-    while ((rc = pirn_listener_accept(listener, PIRN_NEVER, &conn)) == 0)
-        if (start_session(conn) < 0)
-            pirn_tcp_close(conn);
-    pirn_listener_close(listener);
-    return rc;
-}
-
 int main(int argc, char **argv)
 {
-    pirn_runtime_options options = {
-        .workers = (uint32_t)sample_get_number(argc, argv, "--workers", 0),
-    };
-
     as_fibers = sample_has_flag(argc, argv, "--fibers");
-    return pirn_exit_code(pirn_run_with(listen_loop, NULL, &options, NULL));
+    return server_run(argc, argv, start_session);
 }
