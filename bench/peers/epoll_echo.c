@@ -10,50 +10,21 @@
  *     epoll_echo        prints "port N" and serves until it is killed
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
+#include "peer.h"
+
 #include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUF_SIZE = 4096, EVENT_COUNT = 1024, BACKLOG = 1024 };
-
-static void require(int rc, const char *what)
-{
-    if (rc >= 0)
-        return;
-    perror(what);
-    exit(1);
-}
-
-static int listen_on_loopback(void)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    socklen_t size = sizeof address;
-    int listener =
-        socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    require(listener, "socket");
-    require(bind(listener, (struct sockaddr *)&address, size), "bind");
-    require(listen(listener, BACKLOG), "listen");
-    require(getsockname(listener, (struct sockaddr *)&address, &size),
-            "getsockname");
-    printf("port %u\n", (unsigned)ntohs(address.sin_port));
-    fflush(stdout);
-    return listener;
-}
+enum { BUF_SIZE = 4096, EVENT_COUNT = 1024 };
 
 static void watch(int epoll_fd, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-    require(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+    peer_require(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0,
+                 "epoll_ctl");
 }
 
 static void accept_all(int epoll_fd, int listener)
@@ -80,10 +51,10 @@ static void echo_once(int conn)
 int main(void)
 {
     static struct epoll_event events[EVENT_COUNT];
-    int listener = listen_on_loopback();
+    int listener = peer_listen();
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
-    require(epoll_fd, "epoll_create1");
+    peer_require(epoll_fd >= 0, "epoll_create1");
     watch(epoll_fd, listener);
     for (;;) {
         int count = epoll_wait(epoll_fd, events, EVENT_COUNT, -1);
