@@ -46,15 +46,11 @@ static size_t ring_bytes(const pirn_broadcast_sender *ch)
 
 static void channel_unref(pirn_broadcast_sender *ch)
 {
-    struct pirn__home *home = ch->home;
-
     /* acq_rel [broadcast.refs]: release [broadcast.refs] ends our use; acquire
      * [broadcast.refs] is the half of the one that frees. */
     if (pirn__sub(&ch->refs, 1, acq_rel) != 1)
         return;
-    pirn__home_give(home, ch, sizeof *ch + ring_bytes(ch));
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(ch->home, ch, sizeof *ch + ring_bytes(ch));
 }
 
 /* By somebody with a handle.  `from`: where it continues; NULL: from now on. */
@@ -96,7 +92,7 @@ int pirn_broadcast_new(const pirn_channel_options *options,
         return rc;
     if (options->discard != NULL)
         return -EINVAL;
-    ch = pirn__home_take(home, size);
+    ch = pirn__home_take_object(home, size);
     if (ch == NULL)
         return -ENOMEM;
     *ch = (pirn_broadcast_sender){
@@ -108,8 +104,6 @@ int pirn_broadcast_new(const pirn_channel_options *options,
     pirn__lock_init(&ch->lock);
     pirn__waitlist_init(&ch->waiters);
     pirn__init(&ch->refs, 1);
-    if (home != NULL)
-        pirn__home_ref(home);
     if (receiver != NULL)
         rc = receiver_new(ch, NULL, receiver);
     if (rc < 0)

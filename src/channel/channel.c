@@ -99,34 +99,28 @@ int pirn__channel_new(const pirn_channel_options *options, bool many,
 
     if (rc < 0)
         return rc;
-    ch = pirn__home_take(home, size);
+    ch = pirn__home_take_object(home, size);
     if (ch == NULL)
         return -ENOMEM;
     channel_init(ch, home, options, capacity);
     ch->many = many;
     if (ch->unbounded && !add_first_block(ch)) {
-        pirn__home_give(home, ch, size);
+        pirn__home_give_object(home, ch, size);
         return -ENOMEM;
     }
-    if (home != NULL)
-        pirn__home_ref(home);
     *out = ch;
     return 0;
 }
 
 void pirn__channel_unref(struct pirn__channel *ch)
 {
-    struct pirn__home *home = ch->home;
-
     /* acq_rel [channel.refs]: release [channel.refs] ends our use; acquire
      * [channel.refs] is the half of the one that frees. */
     if (pirn__sub(&ch->refs, 1, acq_rel) != 1)
         return;
     if (ch->unbounded)
         pirn__block_free_all(ch);
-    pirn__home_give(home, ch, sizeof *ch + rest_bytes(ch));
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(ch->home, ch, sizeof *ch + rest_bytes(ch));
 }
 
 /* Those who wait. */

@@ -98,13 +98,11 @@ int pirn_oneshot_new(const pirn_channel_options *options,
 
     if (!is_good(options, sender, receiver))
         return -EINVAL;
-    made = pirn__home_take(home, sizeof *made + options->message_size);
+    made = pirn__home_take_object(home, sizeof *made + options->message_size);
     if (made == NULL)
         return -ENOMEM;
     prepare(&made->oneshot, options, made->message, false);
     made->home = home;
-    if (home != NULL)
-        pirn__home_ref(home);
     *sender = sender_of(&made->oneshot);
     *receiver = receiver_of(&made->oneshot);
     return 0;
@@ -112,11 +110,8 @@ int pirn_oneshot_new(const pirn_channel_options *options,
 
 static void made_free(struct made *made)
 {
-    struct pirn__home *home = made->home;
-
-    pirn__home_give(home, made, sizeof *made + made->oneshot.message_size_);
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(made->home, made,
+                           sizeof *made + made->oneshot.message_size_);
 }
 
 /* End the wait of the one that waits for one of these; the empty waker if nobody

@@ -36,7 +36,8 @@ int pirn_promise_new(const pirn_channel_options *options, pirn_promise **out)
     *out = NULL;
     if (!pirn__message_size_is_good(options))
         return -EINVAL;
-    promise = pirn__home_take(home, sizeof *promise + options->message_size);
+    promise =
+        pirn__home_take_object(home, sizeof *promise + options->message_size);
     if (promise == NULL)
         return -ENOMEM;
     *promise = (pirn_promise){
@@ -49,8 +50,6 @@ int pirn_promise_new(const pirn_channel_options *options, pirn_promise **out)
     pirn__init(&promise->is_set, false);
     pirn__init(&promise->refs, 1);
     pirn__waitlist_init(&promise->waiters);
-    if (home != NULL)
-        pirn__home_ref(home);
     *out = promise;
     return 0;
 }
@@ -70,8 +69,6 @@ bool pirn_promise_is_set(const pirn_promise *promise)
 
 void pirn_promise_unref(pirn_promise *promise)
 {
-    struct pirn__home *home;
-
     if (promise == NULL)
         return;
     /* acq_rel [promise.refs]: release [promise.refs] ends our use; acquire
@@ -80,13 +77,11 @@ void pirn_promise_unref(pirn_promise *promise)
         return;
     PIRN_REQUIRE(pirn__waitlist_empty(&promise->waiters),
                  "a promise is not given up while a get waits on it");
-    home = promise->home;
     if (pirn_promise_is_set(promise))
         pirn__message_discard(promise->discard, promise->discard_arg,
                               promise->value);
-    pirn__home_give(home, promise, sizeof *promise + promise->value_size);
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(promise->home, promise,
+                           sizeof *promise + promise->value_size);
 }
 
 int pirn_promise_set(pirn_promise *promise, const void *value)

@@ -42,15 +42,12 @@ static pirn_watch_sender *writable(const pirn_watch_sender *watch)
 
 static void watch_unref(pirn_watch_sender *watch)
 {
-    struct pirn__home *home = watch->home;
-
     /* acq_rel [watch.refs]: release [watch.refs] ends our use; acquire
      * [watch.refs] is the half of the one that frees. */
     if (pirn__sub(&watch->refs, 1, acq_rel) != 1)
         return;
-    pirn__home_give(home, watch, sizeof *watch + watch->value_size);
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(watch->home, watch,
+                           sizeof *watch + watch->value_size);
 }
 
 /* By somebody with a handle.  `from`: whose memory it shares; or NULL. */
@@ -89,7 +86,7 @@ int pirn_watch_new(const pirn_channel_options *options, const void *value,
     if (!pirn__message_size_is_good(options) || options->discard != NULL ||
         value == NULL)
         return -EINVAL;
-    watch = pirn__home_take(home, sizeof *watch + options->message_size);
+    watch = pirn__home_take_object(home, sizeof *watch + options->message_size);
     if (watch == NULL)
         return -ENOMEM;
     *watch = (pirn_watch_sender){
@@ -101,8 +98,6 @@ int pirn_watch_new(const pirn_channel_options *options, const void *value,
     pirn__waitlist_init(&watch->waiters);
     pirn__init(&watch->refs, 1);
     pirn__message_copy(watch->value, value, watch->value_size);
-    if (home != NULL)
-        pirn__home_ref(home);
     if (receiver != NULL)
         rc = receiver_new(watch, NULL, receiver);
     if (rc < 0)

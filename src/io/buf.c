@@ -28,11 +28,9 @@ int pirn_buf_new(size_t size, pirn_buf **out)
     *out = NULL;
     if (size == 0 || size > size_limit)
         return -EINVAL;
-    buf = pirn__home_take(home, sizeof *buf + size);
+    buf = pirn__home_take_object(home, sizeof *buf + size);
     if (buf == NULL)
         return -ENOMEM;
-    if (home != NULL)
-        pirn__home_ref(home);
     pirn__init(&buf->refs, 1);
     buf->size = size;
     buf->len = 0;
@@ -51,18 +49,13 @@ pirn_buf *pirn_buf_ref(pirn_buf *buf)
 
 void pirn_buf_unref(pirn_buf *buf)
 {
-    struct pirn__home *home;
-
     if (buf == NULL)
         return;
     /* acq_rel [buf.refs]: release [buf.refs] ends our use; acquire [buf.refs]
      * is the half of the one that frees. */
     if (pirn__sub(&buf->refs, 1, acq_rel) != 1)
         return;
-    home = buf->home;
-    pirn__home_give(home, buf, sizeof *buf + buf->size);
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(buf->home, buf, sizeof *buf + buf->size);
 }
 
 char *pirn_buf_data(pirn_buf *buf)

@@ -27,25 +27,19 @@ enum {
 struct pirn__io *pirn__io_take(size_t size)
 {
     struct pirn__home *home = pirn__local_home();
-    struct pirn__io *io = pirn__home_take(home, size);
+    struct pirn__io *io = pirn__home_take_object(home, size);
 
     if (io == NULL)
         return NULL;
     memset(io, 0, size);
     io->size = size;
     io->memory_home = home;
-    if (home != NULL)
-        pirn__home_ref(home);
     return io;
 }
 
 void pirn__io_give(struct pirn__io *io)
 {
-    struct pirn__home *home = io->memory_home;
-
-    pirn__home_give(home, io, io->size);
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(io->memory_home, io, io->size);
 }
 
 void pirn__io_open(struct pirn__io *io, int fd,

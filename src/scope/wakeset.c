@@ -50,16 +50,11 @@ static struct pirn__wakeset *set_of(const uint32_t *number)
 
 static void set_unref(struct pirn__wakeset *set)
 {
-    struct pirn__home *home;
-
     /* acq_rel [wakeset.refs]: release [wakeset.refs] ends our use; acquire
      * [wakeset.refs] is the half of the one that frees. */
     if (pirn__sub(&set->refs, 1, acq_rel) > 1)
         return;
-    home = set->home;
-    pirn__home_give(home, set, size_for(set->count));
-    if (home != NULL)
-        pirn__home_unref(home);
+    pirn__home_give_object(set->home, set, size_for(set->count));
 }
 
 /* The bit of a child; true if it was set before. */
@@ -123,7 +118,7 @@ static const pirn_waker_ops child_waker_ops = {
 
 struct pirn__wakeset *pirn__wakeset_new(size_t count, struct pirn__home *home)
 {
-    struct pirn__wakeset *set = pirn__home_take(home, size_for(count));
+    struct pirn__wakeset *set = pirn__home_take_object(home, size_for(count));
 
     if (set == NULL)
         return NULL;
@@ -139,8 +134,6 @@ struct pirn__wakeset *pirn__wakeset_new(size_t count, struct pirn__home *home)
         set->numbers[i] = (uint32_t)i;
         (void)set_bit(set, i);
     }
-    if (home != NULL)
-        pirn__home_ref(home);
     return set;
 }
 

@@ -62,3 +62,19 @@ void pirn__home_give(struct pirn__home *home, void *memory, size_t size)
     if (memory != NULL)
         alloc->give(alloc->ctx, memory, size, HOME_ALIGN);
 }
+
+void *pirn__home_take_object(struct pirn__home *home, size_t size)
+{
+    void *object = pirn__home_take(home, size);
+
+    if (object != NULL && home != NULL)
+        pirn__home_ref(home);
+    return object;
+}
+
+void pirn__home_give_object(struct pirn__home *home, void *object, size_t size)
+{
+    pirn__home_give(home, object, size);
+    if (home != NULL)
+        pirn__home_unref(home);
+}

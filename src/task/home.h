@@ -122,4 +122,9 @@ struct pirn__home *pirn__home_for(const pirn_spawn_options *options);
 void *pirn__home_take(struct pirn__home *home, size_t size);
 void pirn__home_give(struct pirn__home *home, void *memory, size_t size);
 
+/* The same for an object that may be there longer than all others who know its
+ * home: it holds a reference to it until its memory is given back. */
+void *pirn__home_take_object(struct pirn__home *home, size_t size);
+void pirn__home_give_object(struct pirn__home *home, void *object, size_t size);
+
 #endif /* PIRN_TASK_HOME_H */

@@ -43,6 +43,30 @@ TEST(home_memory_comes_from_its_hook)
     lab_finish(&lab);
 }
 
+/* Goal: an object keeps its home, and the one whose memory is given back last
+ * ends it; one without memory keeps nothing.
+ * Method: an object and a refusal; the reference of the test goes before it. */
+TEST(home_is_kept_by_an_object)
+{
+    struct lab lab;
+    void *object;
+
+    lab_begin(&lab);
+    object = pirn__home_take_object(&lab.home, 100);
+    EXPECT(object != NULL);
+    lab.fail_at = lab.calls + 1;
+    EXPECT_PTR_EQ(NULL, pirn__home_take_object(&lab.home, 100));
+    pirn__home_unref(&lab.home);
+    EXPECT_EQ(0, lab.frees);
+    pirn__home_give_object(&lab.home, object, 100);
+    EXPECT_EQ(0, lab.pieces);
+    EXPECT_EQ(1, lab.frees);
+
+    object = pirn__home_take_object(NULL, 100);
+    EXPECT(object != NULL);
+    pirn__home_give_object(NULL, object, 100);
+}
+
 /* Goal: participants are taken in until shutdown begins.
  * Method: one before, one after. */
 TEST(home_takes_participants_until_it_is_closed)
