@@ -102,21 +102,8 @@ MODEL(monitor_rests_when_nobody_runs, .preemptions = 4, .may_leak = true)
 /* The other worker until it has a task; nobody else wakes it. */
 static void find_or_sleep(void *arg)
 {
-    struct pirn__worker *self = model_worker(&model, 1);
-    struct pirn__idle *idle = &model.pool->idle;
-
     (void)arg;
-    model_become(self);
-    while (model_find(&model, self) < 0) {
-        pirn__idle_enter_sleep(idle, false);
-        self->harvest.woken = false;
-        if (!model.pool->tasks->has_some(self))
-            (void)pirn__reactor_harvest(model.rt->home.reactor,
-                                        &self->harvest, PIRN_NEVER);
-        (void)pirn__idle_leave_sleep(idle);
-        if (self->harvest.woken)
-            (void)pirn__idle_stop_search(idle);
-    }
+    model_find_or_sleep(&model);
 }
 
 /* Goal: what waits in the LIFO slot of a worker that does not move is run by one

@@ -109,24 +109,11 @@ MODEL(stealable_spill_between_owner_and_thief, .preemptions = 3, .stale = 3,
     model_pool_end(&model, PIRN__RING_SIZE + 1);
 }
 
-/* The other worker on its way to sleep, as in worker.c, until it has a task. */
+/* The other worker, until it has a task. */
 static void find_or_sleep(void *arg)
 {
-    struct pirn__worker *self = other();
-    struct pirn__idle *idle = &model.pool->idle;
-
     (void)arg;
-    model_become(self);
-    while (model_find(&model, self) < 0) {
-        pirn__idle_enter_sleep(idle, false);
-        self->harvest.woken = false;
-        if (!model.pool->tasks->has_some(self))
-            (void)pirn__reactor_harvest(model.rt->home.reactor,
-                                        &self->harvest, PIRN_NEVER);
-        (void)pirn__idle_leave_sleep(idle);
-        if (self->harvest.woken)
-            (void)pirn__idle_stop_search(idle);
-    }
+    model_find_or_sleep(&model);
 }
 
 static void find_two_or_sleep(void *arg)
@@ -135,7 +122,7 @@ static void find_two_or_sleep(void *arg)
     find_or_sleep(arg);
 }
 
-/* The same for one that naps. */
+/* The same, but it naps. */
 static void find_or_nap(void *arg)
 {
     struct pirn__worker *self = other();

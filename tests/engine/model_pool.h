@@ -144,6 +144,25 @@ static inline int model_find(struct model_pool *model,
     return index;
 }
 
+/* The second worker on its way to sleep, as in worker.c, until it has a task. */
+static inline void model_find_or_sleep(struct model_pool *model)
+{
+    struct pirn__worker *self = model_worker(model, 1);
+    struct pirn__idle *idle = &model->pool->idle;
+
+    model_become(self);
+    while (model_find(model, self) < 0) {
+        pirn__idle_enter_sleep(idle, false);
+        self->harvest.woken = false;
+        if (!model->pool->tasks->has_some(self))
+            (void)pirn__reactor_harvest(model->rt->home.reactor,
+                                        &self->harvest, PIRN_NEVER);
+        (void)pirn__idle_leave_sleep(idle);
+        if (self->harvest.woken)
+            (void)pirn__idle_stop_search(idle);
+    }
+}
+
 /* After the join: the first `count` tasks were taken once, or are where a worker
  * finds them. */
 static inline void model_pool_end(struct model_pool *model, int count)
