@@ -5,141 +5,32 @@
  * Time stands still where nothing is timed, so that a wake that is lost is lost
  * for ever, and shows as a deadlock.
  */
-#include <pirn/runtime.h>
-#include <pirn/task.h>
-#include <pirn/time.h>
+#include "engine/model_workers.h"
 
-#include "base/lock.h"
-#include "engine/explore.h"
-#include "sys/sys.h"
-
-static pirn_runtime *rt;
-
-static void begin(uint32_t workers)
+static void begin_computational(uint32_t workers)
 {
-    const pirn_runtime_options options = {.alloc = &explore_heap,
-                                          .seed = 1,
-                                          .workers = workers,
-                                          .pool = PIRN_POOL_COMPUTATIONAL};
-
-    EXPLORE_CHECK(pirn_runtime_new(&options, &rt) == 0);
+    begin_with((pirn_runtime_options){.workers = workers,
+                                      .pool = PIRN_POOL_COMPUTATIONAL});
 }
 
-static void end(void)
+/* A task that keeps its worker until the child has run. */
+static enum pirn_poll holder_poll(pirn_future *self, pirn_cx *cx)
 {
-    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
-    pirn_runtime_unref(rt);
-}
-
-/* Something that a task waits for, or a thread, which then sleeps. */
-struct condition {
-    pirn_lock lock;
-    bool met;         /* lock */
-    pirn_waker waker; /* lock */
-    PIRN_SHARED(int) news;
-    PIRN_ATOMIC(uint32_t) told;
-};
-
-static struct condition conditions[2];
-
-static void meet(struct condition *condition)
-{
-    pirn_waker waker;
-
-    pirn_cell_write(&condition->news, 1);
-    pirn__lock(&condition->lock);
-    condition->met = true;
-    waker = pirn_waker_take(&condition->waker);
-    pirn__unlock(&condition->lock);
-    pirn_waker_wake(waker);
-    pirn__store(&condition->told, 1, release);
-    pirn__sys->futex_wake(&condition->told.v_, 1);
-}
-
-static void wait_as_thread(struct condition *condition)
-{
-    while (pirn__load(&condition->told, acquire) == 0)
-        (void)pirn__sys->futex_wait(&condition->told.v_, 0, PIRN_NEVER);
-}
-
-/* A task: first waits for one thing, if it does, and then brings another about,
- * if it does. */
-struct step {
-    pirn_future future;
-    struct condition *awaited; /* or NULL */
-    struct condition *met;     /* or NULL */
-    bool holds; /* waits as a thread, with its worker */
-};
-
-static enum pirn_poll await(struct condition *condition, pirn_cx *cx)
-{
-    pirn_waker old = {0};
-    bool met;
-
-    pirn__lock(&condition->lock);
-    met = condition->met;
-    if (!met)
-        old = pirn_waker_store(&condition->waker, cx);
-    pirn__unlock(&condition->lock);
-    pirn_waker_drop(old);
-    if (met)
-        EXPLORE_CHECK(pirn_cell_read(&condition->news) == 1);
-    return met ? PIRN_READY : PIRN_PENDING;
-}
-
-static enum pirn_poll step_poll(pirn_future *self, pirn_cx *cx)
-{
-    struct step *step = PIRN_CONTAINER_OF(self, struct step, future);
-
-    if (step->holds)
-        wait_as_thread(step->awaited);
-    else if (step->awaited != NULL && await(step->awaited, cx) == PIRN_PENDING)
-        return PIRN_PENDING;
-    if (step->met != NULL)
-        meet(step->met);
+    (void)self;
+    (void)cx;
+    wait_for_child();
     return PIRN_READY;
 }
 
-static void step_drop(pirn_future *self)
-{
-    struct step *step = PIRN_CONTAINER_OF(self, struct step, future);
-    pirn_waker old = {0};
-
-    if (step->awaited == NULL || step->holds)
-        return;
-    pirn__lock(&step->awaited->lock);
-    old = pirn_waker_take(&step->awaited->waker);
-    pirn__unlock(&step->awaited->lock);
-    pirn_waker_drop(old);
-}
-
-/* The slots are taken in turn. */
-static pirn_task *spawn(struct step step)
-{
-    static const pirn_future_ops ops = {.poll = step_poll, .drop = step_drop};
-    const pirn_spawn_options options = {.runtime = rt};
-    pirn_task *task;
-
-    step.future.ops = &ops;
-    EXPLORE_CHECK(pirn_spawn(&step.future, sizeof step, &options, &task) == 0);
-    return task;
-}
-
-static void join(pirn_task *task)
-{
-    int outcome = -1;
-
-    EXPLORE_CHECK(pirn_task_join(task, PIRN_NEVER, &outcome) == 0);
-    EXPLORE_CHECK(outcome == 0);
-    pirn_task_unref(task);
-}
+static const pirn_future_ops holder_ops = {.poll = holder_poll,
+                                           .drop = nothing_drop};
 
 /* Goal: workers that sleep, or are about to, in the set and apart, end when they
  * are told. */
 MODEL(computational_stop_against_sleep, .preemptions = 1, .stale = 1,
       .spurious = -1, .frozen = true)
 {
-    begin(2);
+    begin_computational(2);
     end();
 }
 
@@ -148,8 +39,8 @@ MODEL(computational_stop_against_sleep, .preemptions = 1, .stale = 1,
 MODEL(computational_spawn_against_sleep, .preemptions = 2, .stale = 1,
       .spurious = -1, .frozen = true)
 {
-    begin(1);
-    join(spawn((struct step){.holds = false}));
+    begin_computational(1);
+    join(spawn(NULL));
     end();
 }
 
@@ -159,9 +50,9 @@ MODEL(computational_wake_against_sleep, .preemptions = 2, .stale = 1,
 {
     pirn_task *task;
 
-    begin(1);
-    task = spawn((struct step){.awaited = &conditions[0]});
-    meet(&conditions[0]);
+    begin_computational(1);
+    task = spawn(&condition);
+    meet(&condition);
     join(task);
     end();
 }
@@ -173,9 +64,9 @@ MODEL(computational_wake_across_slots, .preemptions = 1, .stale = 1,
     pirn_task *waiter;
     pirn_task *waker;
 
-    begin(2);
-    waiter = spawn((struct step){.awaited = &conditions[0]});
-    waker = spawn((struct step){.met = &conditions[0]});
+    begin_computational(2);
+    waiter = spawn(&condition);
+    waker = spawn_plain(&waker_ops);
     join(waiter);
     join(waker);
     end();
@@ -187,50 +78,28 @@ MODEL(computational_held_worker_keeps_nobody, .preemptions = 1, .stale = 1,
       .spurious = -1, .frozen = true)
 {
     pirn_task *holder;
-    pirn_task *other;
+    pirn_task *child;
 
-    begin(2);
-    holder = spawn(
-        (struct step){.awaited = &conditions[0], .holds = true});
-    other = spawn((struct step){.met = &conditions[0]});
+    begin_computational(2);
+    holder = spawn_plain(&holder_ops);
+    child = spawn_plain(&child_ops);
     join(holder);
-    join(other);
+    join(child);
     end();
 }
 
-/* A task around a sleep that others can reach. */
-
-static pirn_sleep_op long_sleep;
-
-static enum pirn_poll sleeper_poll(pirn_future *self, pirn_cx *cx)
+/* A child that sleeps first. */
+static enum pirn_poll sleeping_child_poll(pirn_future *self, pirn_cx *cx)
 {
-    (void)self;
-    if (pirn_future_poll(&long_sleep.future, cx) == PIRN_PENDING)
+    if (sleeper_poll(self, cx) == PIRN_PENDING)
         return PIRN_PENDING;
-    meet(&conditions[0]);
-    return PIRN_READY;
+    return child_poll(self, cx);
 }
 
-static void sleeper_drop(pirn_future *self)
-{
-    (void)self;
-    pirn_future_drop(&long_sleep.future);
-}
+static const pirn_future_ops sleeping_child_ops = {
+    .poll = sleeping_child_poll, .drop = sleeper_drop};
 
-static pirn_task *spawn_sleeper(pirn_deadline deadline)
-{
-    static const pirn_future_ops ops = {.poll = sleeper_poll,
-                                        .drop = sleeper_drop};
-    const pirn_spawn_options options = {.runtime = rt};
-    pirn_future sleeper = {&ops};
-    pirn_task *task;
-
-    pirn_sleep_init(&long_sleep, deadline);
-    EXPLORE_CHECK(pirn_spawn(&sleeper, sizeof sleeper, &options, &task) == 0);
-    return task;
-}
-
-enum { SOON_NS = 2000000, MONITOR_NS = 5000000 };
+enum { SOON_NS = 2000000 };
 
 /* Goal: somebody watches the set for the alarm of a sleeper's wheel, also when
  * the one that did is held by a task: the last one to leave the set tells one
@@ -239,15 +108,15 @@ MODEL(computational_timer_beside_a_held_worker, .preemptions = 1, .stale = -1,
       .spurious = -1, .timeouts = -1)
 {
     pirn_task *holder;
-    pirn_task *sleeper;
+    pirn_task *child;
 
-    begin(2);
-    sleeper = spawn_sleeper((pirn_deadline){SOON_NS});
-    holder = spawn(
-        (struct step){.awaited = &conditions[0], .holds = true});
-    join(sleeper);
+    begin_computational(2);
+    pirn_sleep_init(&long_sleep, (pirn_deadline){SOON_NS});
+    child = spawn_plain(&sleeping_child_ops);
+    holder = spawn_plain(&holder_ops);
+    join(child);
     join(holder);
-    EXPLORE_CHECK(pirn__sys->clock_ns() < MONITOR_NS);
+    expect_before_the_monitor();
     end();
 }
 
@@ -257,24 +126,12 @@ MODEL(computational_earlier_timer_reaches_a_worker, .preemptions = 2,
 {
     pirn_task *sleeper;
 
-    begin(1);
+    begin_computational(1);
     sleeper = spawn_sleeper(PIRN_NEVER);
     pirn_sleep_reset(&long_sleep, (pirn_deadline){SOON_NS});
     join(sleeper);
-    EXPLORE_CHECK(pirn__sys->clock_ns() < MONITOR_NS);
+    expect_before_the_monitor();
     end();
-}
-
-static void spawn_and_unref(void *arg)
-{
-    static const pirn_future_ops ops = {.poll = step_poll, .drop = step_drop};
-    const pirn_spawn_options options = {.runtime = rt};
-    struct step step = {.future = {&ops}};
-    int rc = pirn_spawn(&step.future, sizeof step, &options, NULL);
-
-    (void)arg;
-    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
-    pirn_runtime_unref(rt);
 }
 
 /* Goal: a spawn from outside that meets the end is refused, or its task ends
@@ -282,13 +139,6 @@ static void spawn_and_unref(void *arg)
 MODEL(computational_spawn_against_shutdown, .preemptions = 2, .stale = 1,
       .spurious = -1, .frozen = true)
 {
-    pirn_report report;
-
-    begin(1);
-    (void)pirn_runtime_ref(rt);
-    explore_thread(spawn_and_unref, NULL);
-    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
-    explore_join();
-    EXPLORE_CHECK(report.spawned == report.completed + report.cancelled);
-    pirn_runtime_unref(rt);
+    begin_computational(1);
+    end_against_a_spawn();
 }

@@ -32,9 +32,6 @@ static enum pirn_poll first_poll(pirn_future *self, pirn_cx *cx)
     return PIRN_READY;
 }
 
-static const pirn_future_ops child_ops = {.poll = child_poll,
-                                          .drop = nothing_drop};
-
 static void spawn_without_handle(const pirn_future_ops *ops)
 {
     pirn_future future = {ops};
@@ -72,19 +69,8 @@ MODEL(pool_wake_from_outside_against_sleep, .preemptions = 2, .stale = 1,
     end();
 }
 
-/* A task that wakes another one while it runs: by the LIFO slot. */
-static enum pirn_poll waker_poll(pirn_future *self, pirn_cx *cx)
-{
-    (void)self;
-    (void)cx;
-    meet(&condition);
-    return PIRN_READY;
-}
-
-static const pirn_future_ops waker_ops = {.poll = waker_poll,
-                                          .drop = nothing_drop};
-
-/* Goal: a wake from task to task, on one worker or across two. */
+/* Goal: a wake from task to task, by the LIFO slot of one worker or across two.
+ */
 MODEL(pool_task_wakes_a_task, .preemptions = 1, .stale = -1, .spurious = -1,
       .frozen = true)
 {
@@ -109,51 +95,21 @@ MODEL(pool_last_end_against_shutdown, .preemptions = 2, .stale = 2,
     end();
 }
 
-static void spawn_and_unref(void *arg)
-{
-    pirn_future future = {&waker_ops};
-    const pirn_spawn_options options = {.runtime = rt};
-    int rc = pirn_spawn(&future, sizeof future, &options, NULL);
-
-    (void)arg;
-    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
-    pirn_runtime_unref(rt);
-}
-
 /* Goal: a spawn from outside that meets the end is refused, or its task ends
  * with it. */
 MODEL(pool_spawn_against_shutdown, .preemptions = 2, .stale = 1,
       .spurious = -1, .frozen = true)
 {
-    pirn_report report;
-
     begin(1);
-    (void)pirn_runtime_ref(rt);
-    explore_thread(spawn_and_unref, NULL);
-    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
-    explore_join();
-    EXPLORE_CHECK(report.spawned == report.completed + report.cancelled);
-    pirn_runtime_unref(rt);
+    end_against_a_spawn();
 }
 
 /* Goal: the same with two workers. */
 MODEL(pool_spawn_against_shutdown_of_two, .preemptions = 1, .stale = -1,
       .spurious = -1, .frozen = true)
 {
-    pirn_report report;
-
     begin(2);
-    (void)pirn_runtime_ref(rt);
-    explore_thread(spawn_and_unref, NULL);
-    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
-    explore_join();
-    EXPLORE_CHECK(report.spawned == report.completed + report.cancelled);
-    pirn_runtime_unref(rt);
-}
-
-static void wake_late(void *arg)
-{
-    meet(arg);
+    end_against_a_spawn();
 }
 
 /* Goal: the same for a wake: its task is run or cancelled. */
@@ -164,7 +120,7 @@ MODEL(pool_wake_against_shutdown_of_two, .preemptions = -1, .stale = -1,
 
     begin(2);
     pirn_task_unref(spawn(&condition));
-    explore_thread(wake_late, &condition);
+    explore_thread(meet_late, &condition);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
     explore_join();
     EXPLORE_CHECK(report.completed + report.cancelled == 1);
@@ -178,7 +134,7 @@ MODEL(pool_unref_against_a_waker, .preemptions = 1, .stale = 2,
 {
     begin(1);
     pirn_task_unref(spawn(&condition));
-    explore_thread(wake_late, &condition);
+    explore_thread(meet_late, &condition);
     end();
 }
 
@@ -206,9 +162,7 @@ MODEL(pool_shutdown_against_a_block_on, .preemptions = 2, .stale = 1,
 /* A task that starts another one and does not come back before that has run. */
 static enum pirn_poll parent_poll(pirn_future *self, pirn_cx *cx)
 {
-    static const pirn_future_ops ops = {.poll = child_poll,
-                                        .drop = nothing_drop};
-    pirn_future child = {&ops};
+    pirn_future child = {&child_ops};
 
     (void)self;
     (void)cx;

@@ -202,25 +202,6 @@ MODEL(worker_two_spawns_that_meet_beside_a_pinned_task, .preemptions = -1,
     end();
 }
 
-/* A task around a sleep that others can reach. */
-
-static pirn_sleep_op long_sleep;
-
-static enum pirn_poll sleeper_poll(pirn_future *self, pirn_cx *cx)
-{
-    (void)self;
-    return pirn_future_poll(&long_sleep.future, cx);
-}
-
-static void sleeper_drop(pirn_future *self)
-{
-    (void)self;
-    pirn_future_drop(&long_sleep.future);
-}
-
-static const pirn_future_ops sleeper_ops = {.poll = sleeper_poll,
-                                            .drop = sleeper_drop};
-
 /* Goal: an earlier time reaches a worker that sleeps, or is about to, at that
  * time and not when the monitor looks. */
 MODEL(worker_earlier_timer_reaches_a_worker, .preemptions = 2, .stale = 1,
@@ -230,8 +211,7 @@ MODEL(worker_earlier_timer_reaches_a_worker, .preemptions = 2, .stale = 1,
     pirn_task *task;
 
     begin(1);
-    pirn_sleep_init(&long_sleep, PIRN_NEVER);
-    task = spawn_plain(&sleeper_ops);
+    task = spawn_sleeper(PIRN_NEVER);
     pirn_sleep_reset(&long_sleep, (pirn_deadline){SOON_NS});
     join(task);
     expect_before_the_monitor();
@@ -247,8 +227,7 @@ MODEL(worker_timer_cancelled_while_it_fires, .preemptions = 1, .stale = -1,
     int outcome = 1;
 
     begin(2);
-    pirn_sleep_init(&long_sleep, (pirn_deadline){2000000});
-    task = spawn_plain(&sleeper_ops);
+    task = spawn_sleeper((pirn_deadline){2000000});
     pirn_task_cancel(task);
     EXPLORE_CHECK(pirn_task_join(task, PIRN_NEVER, &outcome) == 0);
     EXPLORE_CHECK(outcome == 0 || outcome == -ECANCELED);
@@ -322,7 +301,7 @@ MODEL(worker_two_overdue_timers_that_meet, .preemptions = -1, .stale = -1,
 {
     pirn_task *tasks[3];
 
-    begin_with(2, 1);
+    begin_with((pirn_runtime_options){.workers = 2, .event_interval = 1});
     tasks[0] = spawn_late_meeting(2000000);
     tasks[1] = spawn_late_meeting(2000000);
     tasks[2] = spawn_plain(&hog_ops);

@@ -11,6 +11,7 @@
 
 #include <pirn/runtime.h>
 #include <pirn/task.h>
+#include <pirn/time.h>
 
 #include "base/lock.h"
 #include "engine/explore.h"
@@ -21,20 +22,16 @@
 
 static pirn_runtime *rt;
 
-/* With so many polls between two looks for events; 0: the default. */
-static inline void begin_with(uint32_t workers, uint32_t event_interval)
+static inline void begin_with(pirn_runtime_options options)
 {
-    const pirn_runtime_options options = {.alloc = &explore_heap,
-                                          .seed = 1,
-                                          .workers = workers,
-                                          .event_interval = event_interval};
-
+    options.alloc = &explore_heap;
+    options.seed = 1;
     EXPLORE_CHECK(pirn_runtime_new(&options, &rt) == 0);
 }
 
 static inline void begin(uint32_t workers)
 {
-    begin_with(workers, 0);
+    begin_with((pirn_runtime_options){.workers = workers});
 }
 
 static inline void end(void)
@@ -104,6 +101,12 @@ static inline void meet(struct condition *of)
     pirn_waker_wake(waker);
 }
 
+/* The same, by a thread beside. */
+static inline void meet_late(void *of)
+{
+    meet(of);
+}
+
 static inline pirn_task *spawn(struct condition *of)
 {
     static const pirn_future_ops ops = {.poll = waiting_poll,
@@ -161,6 +164,68 @@ static inline pirn_task *spawn_plain(const pirn_future_ops *ops)
     return task;
 }
 
+/* A task that wakes the one that waits for the condition. */
+static inline enum pirn_poll waker_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    (void)cx;
+    meet(&condition);
+    return PIRN_READY;
+}
+
+static const pirn_future_ops waker_ops = {.poll = waker_poll,
+                                          .drop = nothing_drop};
+
+static inline void spawn_late(void *arg)
+{
+    pirn_future future = {&waker_ops};
+    const pirn_spawn_options options = {.runtime = rt};
+    int rc = pirn_spawn(&future, sizeof future, &options, NULL);
+
+    (void)arg;
+    EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
+    pirn_runtime_unref(rt);
+}
+
+/* A spawn from outside that meets the end is refused, or its task ends with it.
+ */
+static inline void end_against_a_spawn(void)
+{
+    pirn_report report;
+
+    (void)pirn_runtime_ref(rt);
+    explore_thread(spawn_late, NULL);
+    EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
+    explore_join();
+    EXPLORE_CHECK(report.spawned == report.completed + report.cancelled);
+    pirn_runtime_unref(rt);
+}
+
+/* A task that sleeps, and its sleep, which others can reach. */
+
+static pirn_sleep_op long_sleep;
+
+static inline enum pirn_poll sleeper_poll(pirn_future *self, pirn_cx *cx)
+{
+    (void)self;
+    return pirn_future_poll(&long_sleep.future, cx);
+}
+
+static inline void sleeper_drop(pirn_future *self)
+{
+    (void)self;
+    pirn_future_drop(&long_sleep.future);
+}
+
+static inline pirn_task *spawn_sleeper(pirn_deadline deadline)
+{
+    static const pirn_future_ops ops = {.poll = sleeper_poll,
+                                        .drop = sleeper_drop};
+
+    pirn_sleep_init(&long_sleep, deadline);
+    return spawn_plain(&ops);
+}
+
 /* What a task waits for that does not come back before another one has run. */
 
 static PIRN_ATOMIC(uint32_t) child_ran;
@@ -173,6 +238,9 @@ static inline enum pirn_poll child_poll(pirn_future *self, pirn_cx *cx)
     pirn__sys->futex_wake(&child_ran.v_, 1);
     return PIRN_READY;
 }
+
+static const pirn_future_ops child_ops = {.poll = child_poll,
+                                          .drop = nothing_drop};
 
 static inline void wait_for_child(void)
 {
