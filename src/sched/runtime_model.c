@@ -5,113 +5,55 @@
  * A lost wake shows as a deadlock: everybody waits without a deadline.
  */
 #include <pirn/blocking.h>
-#include <pirn/runtime.h>
-#include <pirn/task.h>
 #include <pirn/time.h>
 
 #include <errno.h>
 #include <poll.h>
 
-#include "base/lock.h"
-#include "engine/explore.h"
-#include "sched/runtime.h"
-#include "sys/sys.h"
+#include "engine/model_workers.h"
 
-static pirn_runtime *rt;
+static struct condition second;
+static PIRN_ATOMIC(int) end_count; /* of futures that wait, in whatever way */
 
-static void begin(void)
+static enum pirn_poll counted_poll(pirn_future *self, pirn_cx *cx)
 {
-    const pirn_runtime_options options = {.alloc = &explore_heap, .seed = 1};
+    enum pirn_poll poll = waiting_poll(self, cx);
 
-    EXPLORE_CHECK(pirn_runtime_new(&options, &rt) == 0);
+    if (poll == PIRN_READY)
+        pirn__add(&end_count, 1, relaxed);
+    return poll;
 }
 
-/* A condition, and who waits for it. */
-struct condition {
-    pirn_lock lock;
-    bool met;         /* lock */
-    pirn_waker waker; /* lock */
-    PIRN_SHARED(int) news;
-    PIRN_ATOMIC(int) ends; /* of futures, in whatever way */
-};
-
-static struct condition conditions[2];
-
-struct waiting {
-    pirn_future future;
-    struct condition *condition;
-};
-
-static enum pirn_poll waiting_poll(pirn_future *self, pirn_cx *cx)
+static void counted_drop(pirn_future *self)
 {
-    struct condition *condition =
-        PIRN_CONTAINER_OF(self, struct waiting, future)->condition;
-    pirn_waker old = {0};
-    bool met;
-
-    pirn__lock(&condition->lock);
-    met = condition->met;
-    if (!met)
-        old = pirn_waker_store(&condition->waker, cx);
-    pirn__unlock(&condition->lock);
-    pirn_waker_drop(old);
-    if (!met)
-        return PIRN_PENDING;
-    EXPLORE_CHECK(pirn_cell_read(&condition->news) == 1);
-    pirn__add(&condition->ends, 1, relaxed);
-    return PIRN_READY;
+    waiting_drop(self);
+    pirn__add(&end_count, 1, relaxed);
 }
 
-static void waiting_drop(pirn_future *self)
+static struct waiting waiting_for(struct condition *of)
 {
-    struct condition *condition =
-        PIRN_CONTAINER_OF(self, struct waiting, future)->condition;
-    pirn_waker old;
+    static const pirn_future_ops ops = {.poll = counted_poll,
+                                        .drop = counted_drop};
 
-    pirn__lock(&condition->lock);
-    old = pirn_waker_take(&condition->waker);
-    pirn__unlock(&condition->lock);
-    pirn_waker_drop(old);
-    pirn__add(&condition->ends, 1, relaxed);
+    return (struct waiting){{&ops}, of};
 }
 
-static struct waiting waiting_for(struct condition *condition)
+static int spawn_counted(struct condition *of, pirn_task **out)
 {
-    static const pirn_future_ops ops = {.poll = waiting_poll,
-                                        .drop = waiting_drop};
-
-    return (struct waiting){{&ops}, condition};
-}
-
-static void meet(void *arg)
-{
-    struct condition *condition = arg;
-    pirn_waker waker;
-
-    pirn_cell_write(&condition->news, 1);
-    pirn__lock(&condition->lock);
-    condition->met = true;
-    waker = pirn_waker_take(&condition->waker);
-    pirn__unlock(&condition->lock);
-    pirn_waker_wake(waker);
-}
-
-static int spawn(struct condition *condition, pirn_task **out)
-{
-    struct waiting future = waiting_for(condition);
+    struct waiting future = waiting_for(of);
     const pirn_spawn_options options = {.runtime = rt};
 
     return pirn_spawn(&future.future, sizeof future, &options, out);
 }
 
-static int ends(const struct condition *condition)
+static int ends(void)
 {
-    return pirn__load(&condition->ends, relaxed);
+    return pirn__load(&end_count, relaxed);
 }
 
-static void block_on(struct condition *condition)
+static void block_on(struct condition *of)
 {
-    struct waiting future = waiting_for(condition);
+    struct waiting future = waiting_for(of);
 
     EXPLORE_CHECK(pirn_block_on(rt, &future.future, PIRN_NEVER) == 0);
 }
@@ -122,9 +64,9 @@ static void block_on(struct condition *condition)
  * another thread, whenever it comes. */
 MODEL(runtime_block_on_against_a_foreign_wake, .preemptions = 4, .stale = 3)
 {
-    begin();
-    explore_thread(meet, &conditions[0]);
-    block_on(&conditions[0]);
+    begin(0);
+    explore_thread(meet_late, &condition);
+    block_on(&condition);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -136,10 +78,10 @@ MODEL(runtime_task_against_a_foreign_wake, .preemptions = 4, .stale = 2,
     pirn_join_op join;
     pirn_task *task;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &task) == 0);
     pirn_join_init(&join, task);
-    explore_thread(meet, &conditions[0]);
+    explore_thread(meet_late, &condition);
     EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
     EXPLORE_CHECK(join.rc == 0 && join.outcome == 0);
     explore_join();
@@ -159,7 +101,7 @@ MODEL(runtime_earlier_timer_wakes_the_driver, .preemptions = 4, .stale = 3,
 {
     pirn_sleep_op sleep;
 
-    begin();
+    begin(0);
     pirn_sleep_init(&sleep, PIRN_NEVER);
     explore_thread(reset_sleep, &sleep);
     EXPLORE_CHECK(pirn_block_on(rt, &sleep.future, PIRN_NEVER) == 0);
@@ -181,7 +123,7 @@ MODEL(runtime_advanced_clock_wakes_the_driver, .preemptions = 4, .stale = 2,
 {
     pirn_sleep_op sleep;
 
-    begin();
+    begin(0);
     EXPLORE_CHECK(pirn_runtime_clock_pause(rt) == 0);
     pirn_sleep_init(&sleep, (pirn_deadline){1000000 + 5000000});
     explore_thread(advance, NULL);
@@ -204,7 +146,7 @@ MODEL(runtime_resumed_clock_wakes_the_driver, .preemptions = 4, .stale = 2,
 {
     pirn_sleep_op sleep;
 
-    begin();
+    begin(0);
     EXPLORE_CHECK(pirn_runtime_clock_pause(rt) == 0);
     pirn_sleep_init(&sleep, (pirn_deadline){1000000 + 5000000});
     explore_thread(resume, NULL);
@@ -231,9 +173,9 @@ static void sleep_here(void *arg)
 MODEL(runtime_timer_armed_by_another_thread, .preemptions = 3, .stale = 2,
       .spurious = -1)
 {
-    begin();
-    explore_thread(sleep_here, &conditions[0]);
-    block_on(&conditions[0]);
+    begin(0);
+    explore_thread(sleep_here, &condition);
+    block_on(&condition);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -255,8 +197,8 @@ MODEL(runtime_cancel_or_abort_from_outside, .preemptions = 3, .stale = 2,
     pirn_join_op join;
     pirn_task *task;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &task) == 0);
     pirn_join_init(&join, task);
     explore_thread(stop_task, pirn_task_ref(task));
     EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
@@ -280,15 +222,15 @@ MODEL(runtime_cancel_against_a_wake, .preemptions = 2, .stale = 1,
     pirn_join_op join;
     pirn_task *task;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &task) == 0);
     pirn_join_init(&join, task);
     explore_thread(cancel_task, pirn_task_ref(task));
-    explore_thread(meet, &conditions[0]);
+    explore_thread(meet_late, &condition);
     EXPLORE_CHECK(pirn_block_on(rt, &join.future, PIRN_NEVER) == 0);
     EXPLORE_CHECK(join.outcome == 0 || join.outcome == -ECANCELED);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     pirn_task_unref(task);
     pirn_runtime_unref(rt);
 }
@@ -300,14 +242,14 @@ MODEL(runtime_cancel_against_a_wake, .preemptions = 2, .stale = 1,
 MODEL(runtime_host_that_polls_the_descriptor, .preemptions = 4, .stale = 2,
       .spurious = -1, .timeouts = -1)
 {
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
-    explore_thread(meet, &conditions[0]);
-    while (ends(&conditions[0]) == 0) {
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, NULL) == 0);
+    explore_thread(meet_late, &condition);
+    while (ends() == 0) {
         struct pollfd fd = {.fd = pirn_runtime_fd(rt), .events = POLLIN};
 
         EXPLORE_CHECK(pirn_runtime_turn(rt, PIRN_EXPIRED) >= 0);
-        if (ends(&conditions[0]) == 0)
+        if (ends() == 0)
             (void)pirn__sys->poll(&fd, 1, pirn_runtime_next_deadline(rt));
     }
     explore_join();
@@ -316,13 +258,9 @@ MODEL(runtime_host_that_polls_the_descriptor, .preemptions = 4, .stale = 2,
 
 /* ---- The seat. ---- */
 
-static void join_task(void *arg)
+static void join_thread(void *arg)
 {
-    int outcome = -1;
-
-    EXPLORE_CHECK(pirn_task_join(arg, PIRN_NEVER, &outcome) == 0);
-    EXPLORE_CHECK(outcome == 0);
-    pirn_task_unref(arg);
+    join(arg);
 }
 
 /* Goal: of two plain threads that wait for tasks one drives, and when it has
@@ -333,13 +271,13 @@ MODEL(runtime_waiters_hand_the_seat_over, .preemptions = 3, .stale = 2,
 {
     pirn_task *tasks[2];
 
-    begin();
-    conditions[0].met = true;
-    pirn_cell_write(&conditions[0].news, 1);
+    begin(0);
+    condition.met = true;
+    pirn_cell_write(&condition.news, 1);
     for (int i = 0; i < 2; i++)
-        EXPLORE_CHECK(spawn(&conditions[0], &tasks[i]) == 0);
-    explore_thread(join_task, tasks[0]);
-    explore_thread(join_task, tasks[1]);
+        EXPLORE_CHECK(spawn_counted(&condition, &tasks[i]) == 0);
+    explore_thread(join_thread, tasks[0]);
+    explore_thread(join_thread, tasks[1]);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -351,13 +289,13 @@ MODEL(runtime_host_takes_over_from_a_waiter, .preemptions = 3, .stale = 2,
 {
     pirn_task *task;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
-    conditions[1].met = true;
-    pirn_cell_write(&conditions[1].news, 1);
-    explore_thread(join_task, task);
-    block_on(&conditions[1]);
-    meet(&conditions[0]);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &task) == 0);
+    second.met = true;
+    pirn_cell_write(&second.news, 1);
+    explore_thread(join_thread, task);
+    block_on(&second);
+    meet(&condition);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -369,14 +307,14 @@ MODEL(runtime_waiter_that_does_not_need_the_seat, .preemptions = 2,
 {
     pirn_task *tasks[2];
 
-    begin();
-    for (int i = 0; i < 2; i++)
-        EXPLORE_CHECK(spawn(&conditions[i], &tasks[i]) == 0);
-    explore_thread(join_task, tasks[0]);
-    explore_thread(join_task, tasks[1]);
-    meet(&conditions[0]);
-    block_on(&conditions[0]);
-    meet(&conditions[1]);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &tasks[0]) == 0);
+    EXPLORE_CHECK(spawn_counted(&second, &tasks[1]) == 0);
+    explore_thread(join_thread, tasks[0]);
+    explore_thread(join_thread, tasks[1]);
+    meet(&condition);
+    block_on(&condition);
+    meet(&second);
     explore_join();
     pirn_runtime_unref(rt);
 }
@@ -388,11 +326,11 @@ static void spawn_from_outside(void *arg)
     int rc;
 
     (void)arg;
-    rc = spawn(&conditions[0], NULL);
+    rc = spawn_counted(&condition, NULL);
     EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
     /* What was not taken is ours. */
     if (rc < 0)
-        pirn__add(&conditions[0].ends, 1, relaxed);
+        pirn__add(&end_count, 1, relaxed);
     pirn_runtime_unref(rt);
 }
 
@@ -403,21 +341,21 @@ MODEL(runtime_spawn_against_shutdown, .preemptions = 4, .stale = 2,
 {
     pirn_report report;
 
-    begin();
+    begin(0);
     (void)pirn_runtime_ref(rt);
     explore_thread(spawn_from_outside, NULL);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
     explore_join();
     EXPLORE_CHECK(report.spawned ==
                   report.completed + report.cancelled + report.aborted);
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     pirn_runtime_unref(rt);
 }
 
 /* A task that starts one that waits for ever, unless it is told to stop. */
 static enum pirn_poll late_parent_poll(pirn_future *self, pirn_cx *cx)
 {
-    struct waiting child = waiting_for(&conditions[0]);
+    struct waiting child = waiting_for(&condition);
     size_t size = pirn__task_cell_size(sizeof child);
     int rc;
 
@@ -428,11 +366,6 @@ static enum pirn_poll late_parent_poll(pirn_future *self, pirn_cx *cx)
     rc = pirn_spawn(&child.future, sizeof child, NULL, NULL);
     EXPLORE_CHECK(rc == 0 || rc == PIRN_ESHUTDOWN);
     return PIRN_READY;
-}
-
-static void late_parent_drop(pirn_future *self)
-{
-    (void)self;
 }
 
 static void turn_once(void *arg)
@@ -450,12 +383,12 @@ MODEL(runtime_usual_spawn_against_shutdown, .preemptions = 3, .stale = 1,
       .spurious = -1, .timeouts = -1)
 {
     static const pirn_future_ops ops = {.poll = late_parent_poll,
-                                        .drop = late_parent_drop};
+                                        .drop = nothing_drop};
     pirn_spawn_options options = {0};
     pirn_future parent = {&ops};
     pirn_report report;
 
-    begin();
+    begin(0);
     options.runtime = rt;
     EXPLORE_CHECK(pirn_spawn(&parent, sizeof parent, &options, NULL) == 0);
     (void)pirn_runtime_ref(rt);
@@ -472,14 +405,14 @@ MODEL(runtime_usual_spawn_against_shutdown, .preemptions = 3, .stale = 1,
 MODEL(runtime_unref_against_a_waker, .preemptions = 4, .stale = 2,
       .spurious = -1)
 {
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, NULL) == 0);
     /* A first poll, so that there is a waker. */
     EXPLORE_CHECK(pirn_runtime_turn(rt, PIRN_EXPIRED) == 1);
-    explore_thread(meet, &conditions[0]);
+    explore_thread(meet_late, &condition);
     pirn_runtime_unref(rt);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
 }
 
 static void shut_down(void *arg)
@@ -496,13 +429,13 @@ static void shut_down(void *arg)
 /* Goal: of two who shut down one does it and both get the same report. */
 MODEL(runtime_two_shutdowns, .preemptions = 4, .stale = 2, .spurious = -1)
 {
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, NULL) == 0);
     (void)pirn_runtime_ref(rt);
     explore_thread(shut_down, NULL);
     shut_down(NULL);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
 }
 
 static void block_on_until_the_end(void *arg)
@@ -519,12 +452,12 @@ static void block_on_until_the_end(void *arg)
 MODEL(runtime_shutdown_wakes_the_driver, .preemptions = 4, .stale = 2,
       .spurious = -1, .timeouts = -1)
 {
-    begin();
+    begin(0);
     (void)pirn_runtime_ref(rt);
-    explore_thread(block_on_until_the_end, &conditions[0]);
+    explore_thread(block_on_until_the_end, &condition);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     pirn_runtime_unref(rt);
 }
 
@@ -544,12 +477,12 @@ MODEL(runtime_shutdown_against_a_waiting_thread, .preemptions = 3, .stale = 1,
 {
     pirn_task *task;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], &task) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, &task) == 0);
     explore_thread(join_until_the_end, task);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, NULL) == 0);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     pirn_runtime_unref(rt);
 }
 
@@ -567,7 +500,7 @@ MODEL(runtime_shutdown_waits_for_a_job, .preemptions = 3, .stale = 1,
     pirn_spawn_options options = {0};
     pirn_report report = {0};
 
-    begin();
+    begin(0);
     options.runtime = rt;
     EXPLORE_CHECK(pirn_spawn_blocking(work, &runs, &options, NULL) == 0);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_NEVER, &report) == 0);
@@ -622,15 +555,15 @@ MODEL(runtime_driver_that_comes_back_around_the_deadline, .preemptions = 3,
 {
     int rc;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, NULL) == 0);
     (void)pirn_runtime_ref(rt);
     explore_thread(drive_the_stuck_one, NULL);
     explore_thread(let_it_go, NULL);
     rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL);
     EXPLORE_CHECK(rc == 0 || rc == -ETIMEDOUT);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     EXPLORE_CHECK(pirn__runtime_phase(rt) == PIRN__PHASE_DONE);
     pirn_runtime_unref(rt);
 }
@@ -648,13 +581,13 @@ static void spawn_deaf(pirn_future *future, size_t size)
 MODEL(runtime_abort_ends_what_ignores_a_cancel, .preemptions = 2,
       .spurious = -1)
 {
-    struct waiting future = waiting_for(&conditions[0]);
+    struct waiting future = waiting_for(&condition);
 
-    begin();
+    begin(0);
     spawn_deaf(&future.future, sizeof future);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL) ==
                   -ETIMEDOUT);
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     pirn_runtime_unref(rt);
 }
 
@@ -667,8 +600,8 @@ MODEL(runtime_driver_that_was_given_up_finishes, .preemptions = 4, .stale = 2,
 {
     int rc;
 
-    begin();
-    EXPLORE_CHECK(spawn(&conditions[0], NULL) == 0);
+    begin(0);
+    EXPLORE_CHECK(spawn_counted(&condition, NULL) == 0);
     (void)pirn_runtime_ref(rt);
     explore_thread(drive_the_stuck_one, NULL);
     rc = pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL);
@@ -676,7 +609,7 @@ MODEL(runtime_driver_that_was_given_up_finishes, .preemptions = 4, .stale = 2,
     pirn__store(&let_go, 1, release);
     pirn__sys->futex_wake(&let_go.v_, 1);
     explore_join();
-    EXPLORE_CHECK(ends(&conditions[0]) == 1);
+    EXPLORE_CHECK(ends() == 1);
     EXPLORE_CHECK(pirn__load(&stuck_drops, relaxed) == 1);
     pirn_runtime_unref(rt);
 }
@@ -710,11 +643,11 @@ MODEL(runtime_driver_that_was_given_up_polls_nobody, .preemptions = 2,
                                               .drop = stuck_drop};
     pirn_future futures[2] = {{&stuck}, {&bystander}};
 
-    begin();
+    begin(0);
     for (int i = 0; i < 2; i++)
         spawn_deaf(&futures[i], sizeof futures[i]);
     (void)pirn_runtime_ref(rt);
-    explore_thread(block_on_until_the_end, &conditions[0]);
+    explore_thread(block_on_until_the_end, &condition);
     while (pirn__load(&is_stuck, acquire) == 0)
         (void)pirn__sys->futex_wait(&is_stuck.v_, 0, PIRN_NEVER);
     EXPLORE_CHECK(pirn_runtime_shutdown(rt, PIRN_EXPIRED, NULL) ==

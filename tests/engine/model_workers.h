@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/engine/model_workers.h - a whole runtime with workers of its own in model
- * tests, conditions to wait for, and tasks that hold their worker.
+/* tests/engine/model_workers.h - a whole runtime in model tests, with workers of
+ * its own or none, conditions to wait for, and tasks that hold their worker.
  *
  * Where time stands still a wake that is lost is lost for ever, and shows as a
  * deadlock.  Where it passes, naps end, and what was lost shows as late: the
