@@ -173,7 +173,7 @@ void *pirn__sim_grow(void *items, size_t *room, size_t size)
 
 /* The run. */
 
-int pirn__sim_check_case(const pirn_sim_case *scenario)
+static int check_case(const pirn_sim_case *scenario)
 {
     if (scenario == NULL || scenario->program == NULL ||
         !pirn__sim_options_are_right(&scenario->options))
@@ -187,10 +187,13 @@ int pirn__sim_check_case(const pirn_sim_case *scenario)
     return 0;
 }
 
-int pirn__sim_may_begin(void)
+int pirn__sim_may_begin(const pirn_sim_case *scenario)
 {
     struct pirn__local *local = pirn__local();
+    int rc = check_case(scenario);
 
+    if (rc < 0)
+        return rc;
     if (local == NULL)
         return -ENOMEM;
     if (local->turn != NULL || local->no_suspend > 0)
@@ -308,10 +311,8 @@ int pirn_sim_run(const pirn_sim_case *scenario, uint64_t seed,
                  pirn_sim_result *result)
 {
     pirn_sim_result own;
-    int rc = pirn__sim_check_case(scenario);
+    int rc = pirn__sim_may_begin(scenario);
 
-    if (rc == 0)
-        rc = pirn__sim_may_begin();
     if (rc < 0)
         return rc;
     if (result == NULL)

@@ -62,10 +62,8 @@ void pirn__sim_give(void *memory, size_t size);
 /* Room for one more than *room items, at least; what was there is moved. */
 void *pirn__sim_grow(void *items, size_t *room, size_t size);
 
-/* A case and the environment make sense. */
-int pirn__sim_check_case(const pirn_sim_case *scenario);
-/* 0 if this thread may begin a run now. */
-int pirn__sim_may_begin(void);
+/* 0 if the case makes sense and this thread may begin a run of it now. */
+int pirn__sim_may_begin(const pirn_sim_case *scenario);
 
 /* As pirn_sim_run(), with arguments that make sense. */
 int pirn__sim_run(const pirn_sim_case *scenario, uint64_t seed,

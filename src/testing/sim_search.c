@@ -85,10 +85,8 @@ int pirn_sim_search(const pirn_sim_case *scenario, uint64_t first,
     pirn_sim_result own;
     uint64_t seed = 0;
     int is_told;
-    int rc = pirn__sim_check_case(scenario);
+    int rc = pirn__sim_may_begin(scenario);
 
-    if (rc == 0)
-        rc = pirn__sim_may_begin();
     if (rc < 0)
         return rc;
     if (result == NULL)
