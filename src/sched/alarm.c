@@ -12,6 +12,10 @@
  * are it learns from those that wake it; what a busy machine adds counts up to a
  * bound, and so do the looks, in case the clock stands still.
  *
+ * If the next entry is a little farther the worker sleeps, but has itself woken
+ * before it is due, by most of that lateness, and stays up for the rest.  For one
+ * that is far, that costs more than it is worth.
+ *
  * Often the kernel wakes another worker than the one whose alarm it is, the one
  * that fell asleep last, and again for the next one.  If that is near, the wheel
  * becomes its *ward*: it looks at it as at its own as long as it stays up and the
@@ -24,6 +28,8 @@
 enum {
     LATE_MOST_NS = 16 * 1000,
     LATE_WEIGHT = 8, /* the mean of about so many alarms */
+    EARLY_EIGHTHS = 5, /* of the lateness: so much before its time */
+    FAR_TIMES = 4, /* far is what is not due within so many times the lateness */
     WARD_ALARM_NS = 500 * 1000, /* the alarm of a wheel that has a guardian */
 };
 
@@ -40,16 +46,42 @@ static bool is_asleep(const struct pirn__worker *worker)
     return pirn__load(&worker->state, seq_cst) == PIRN__WORKER_SLEEPING;
 }
 
-/* Set the alarm for the next entry. */
-static void set_own(struct pirn__worker *worker)
+static uint64_t read_next(const struct pirn__worker *worker)
 {
-    /* seq_cst [timers.next]: after the state says that we sleep, against a
+    /* seq_cst [timers.next]: after the state says that it sleeps, against a
      * thread that arms an earlier timer. */
-    uint64_t next = pirn__load(&worker->timers.next, seq_cst);
-    pirn_deadline deadline = pirn__timers_to_system(&worker->timers, next);
+    return pirn__load(&worker->timers.next, seq_cst);
+}
 
-    if (deadline.ns != UINT64_MAX)
-        pirn__alarm_arm(&worker->alarm, deadline);
+/* Set the alarm for a time of the wheel's clock. */
+static void set_for(struct pirn__worker *worker, uint64_t when)
+{
+    pirn_deadline deadline = pirn__timers_to_system(&worker->timers, when);
+
+    if (deadline.ns == UINT64_MAX)
+        return;
+    /* relaxed: a measure; see pirn__worker_alarm(). */
+    pirn__store(&worker->alarm_ns, when, relaxed);
+    pirn__alarm_arm(&worker->alarm, deadline);
+}
+
+/* Set it for the next entry. */
+static void set_exact(struct pirn__worker *worker)
+{
+    set_for(worker, read_next(worker));
+}
+
+/* When to get up for an entry that is due at `next`: not before now, for one that
+ * is nearer than alarms are late has been waited for in vain.  What one early alarm
+ * teaches cannot make the rest too long to stay up for. */
+static uint64_t time_to_get_up(const struct pirn__worker *self, uint64_t next)
+{
+    uint64_t late = self->alarm_late_ns;
+    uint64_t now = self->turn.now_ns;
+
+    if (now == 0 || next < now + late || next >= now + FAR_TIMES * late)
+        return next;
+    return next - late * EARLY_EIGHTHS / 8;
 }
 
 /* Wards. */
@@ -78,12 +110,12 @@ static void hand_ward_back(struct pirn__worker *self)
 
     leave_ward(self);
     if (is_asleep(worker))
-        set_own(worker);
+        set_exact(worker);
 }
 
 void pirn__worker_set_alarm(struct pirn__worker *worker)
 {
-    set_own(worker);
+    set_for(worker, time_to_get_up(worker, read_next(worker)));
     if (worker->ward != NULL)
         hand_ward_back(worker);
 }
@@ -167,14 +199,12 @@ static void serve_sleeper(struct pirn__worker *self,
 {
     if (self != NULL && take_ward(self, worker)) {
         if (is_near(self, now)) {
-            pirn__alarm_arm(&worker->alarm,
-                            pirn__timers_to_system(&worker->timers,
-                                                   now + WARD_ALARM_NS));
+            set_for(worker, now + WARD_ALARM_NS);
             return;
         }
         leave_ward(self);
     }
-    set_own(worker);
+    set_exact(worker);
 }
 
 void pirn__worker_alarm(struct pirn__alarm *alarm)
@@ -182,8 +212,8 @@ void pirn__worker_alarm(struct pirn__alarm *alarm)
     struct pirn__worker *worker =
         PIRN_CONTAINER_OF(alarm, struct pirn__worker, alarm);
     struct pirn__worker *self = pirn__worker_here(worker->pool);
-    /* relaxed: a measure; who arms entries meanwhile may spoil it. */
-    uint64_t due = pirn__load(&worker->timers.next, relaxed);
+    /* relaxed: a measure; who sets it meanwhile may spoil it. */
+    uint64_t due = pirn__load(&worker->alarm_ns, relaxed);
     uint64_t now = pirn__timers_now(&worker->timers);
 
     if (self != NULL)
@@ -204,5 +234,5 @@ void pirn__worker_earlier(struct pirn__timers *timers)
     if (pirn__home_is_forked(timers->home))
         return;
     if (is_asleep(worker))
-        set_own(worker);
+        set_exact(worker);
 }

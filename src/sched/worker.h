@@ -117,6 +117,7 @@ struct pirn__worker {
     PIRN_ATOMIC(uint32_t) named_sleep; /* 1: asleep, to be woken by name */
     struct pirn__timers timers;
     struct pirn__alarm alarm; /* the next due time, while it sleeps */
+    PIRN_ATOMIC(uint64_t) alarm_ns; /* see alarm.c: what it was set for last */
     PIRN_ATOMIC(uint32_t) is_ward; /* 1: see alarm.c */
 
     struct pirn__worker_counters counters;

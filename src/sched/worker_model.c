@@ -378,19 +378,26 @@ MODEL(worker_two_timers_in_a_row, .preemptions = -1, .stale = -1,
     end();
 }
 
-/* Two timers in a row, so near that whoever is woken for the first one stays up
- * for the second, as long as it may. */
-static void run_near_timers(void)
+/* Two timers in a row, the second so much later, on workers whose alarms seem to be
+ * late. */
+static void run_timers_apart(uint32_t workers, uint64_t ns)
 {
     pirn_task *tasks[2];
 
-    begin(2);
-    for (uint32_t i = 0; i < 2; i++)
+    begin(workers);
+    for (uint32_t i = 0; i < workers; i++)
         rt->pool->workers[i]->alarm_late_ns = NEAR_NS;
     for (uint64_t i = 0; i < 2; i++)
-        tasks[i] = spawn_late_meeting(2000000 + i * NEAR_NS / 2);
+        tasks[i] = spawn_late_meeting(2000000 + i * ns);
     for (int i = 0; i < 2; i++)
         join(tasks[i]);
+}
+
+/* So near that whoever is woken for the first one stays up for the second, as long
+ * as it may. */
+static void run_near_timers(void)
+{
+    run_timers_apart(2, NEAR_NS / 2);
 }
 
 /* Goal: who serves the wheel of a sleeper and then sleeps itself leaves it with an
@@ -412,6 +419,21 @@ MODEL(worker_guardian_that_is_held, .preemptions = -1, .stale = -1,
 {
     run_near_timers();
     expect_before_the_monitor();
+    end();
+}
+
+/* Goal: a timer for which a worker is woken early, in vain, fires when it is due, and
+ * not before.
+ * Method: one worker, or two; the looks with which it waits for the rest of the time
+ * are few, and no time passes meanwhile. */
+MODEL(worker_that_gets_up_early, .preemptions = -1, .stale = -1,
+      .spurious = -1, .timeouts = -1)
+{
+    /* Nobody has to meet anybody. */
+    pirn__init(&begun, 2);
+    run_timers_apart(1 + (uint32_t)explore_choose(2), 2 * NEAR_NS);
+    EXPLORE_CHECK(pirn__sys->clock_ns() >= 2000000 + 2 * NEAR_NS);
+    EXPLORE_CHECK(pirn__sys->clock_ns() < 2000000 + 3 * NEAR_NS);
     end();
 }
 
