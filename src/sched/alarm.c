@@ -13,8 +13,9 @@
  * bound, and so do the looks, in case the clock stands still.
  *
  * If the next entry is a little farther the worker sleeps, but has itself woken
- * before it is due, by most of that lateness, and stays up for the rest.  For one
- * that is far, that costs more than it is worth.
+ * before it is due, by most of that lateness, and stays up for the rest, if the
+ * alarm leaves any.  One that is far costs nobody a look: its alarm is set for its
+ * time.
  *
  * Often the kernel wakes another worker than the one whose alarm it is, the one
  * that fell asleep last, and again for the next one.  If that is near, the wheel
@@ -29,7 +30,7 @@ enum {
     LATE_MOST_NS = 16 * 1000,
     LATE_WEIGHT = 8, /* the mean of about so many alarms */
     EARLY_EIGHTHS = 5, /* of the lateness: so much before its time */
-    FAR_TIMES = 4, /* far is what is not due within so many times the lateness */
+    FAR_TIMES = 12, /* far is what is not due within so many times the lateness */
     WARD_ALARM_NS = 500 * 1000, /* the alarm of a wheel that has a guardian */
 };
 
