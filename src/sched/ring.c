@@ -8,15 +8,14 @@ void pirn__ring_init(struct pirn__ring *ring)
 {
     pirn__init(&ring->head, 0);
     pirn__init(&ring->tail, 0);
+    ring->room_end = PIRN__RING_SIZE;
 }
 
 void pirn__ring_push_all(struct pirn__ring *ring, struct pirn__queue *queue)
 {
-    /* acquire [ring.head]: as in push. */
-    uint64_t head = pirn__load(&ring->head, acquire);
     /* relaxed: only we write it. */
     uint32_t tail = pirn__load(&ring->tail, relaxed);
-    uint32_t end = pirn__ring_steal_of(head) + PIRN__RING_SIZE;
+    uint32_t end = pirn__ring_find_room(ring);
 
     for (; tail != end && !pirn__queue_empty(queue); tail++)
         pirn__ring_put(ring, tail, pirn__queue_pop(queue));
@@ -107,9 +106,7 @@ pirn_slink *pirn__ring_steal(struct pirn__ring *ring, struct pirn__ring *into)
 {
     /* relaxed: only we, its owner, write it. */
     uint32_t tail = pirn__load(&into->tail, relaxed);
-    /* acquire [ring.head]: as in push. */
-    uint64_t head = pirn__load(&into->head, acquire);
-    uint32_t room = PIRN__RING_SIZE - (tail - pirn__ring_steal_of(head));
+    uint32_t room = pirn__ring_find_room(into) - tail;
     uint32_t first;
     uint32_t count;
     pirn_slink *link;

@@ -28,6 +28,8 @@
 struct pirn__ring {
     PIRN_ATOMIC(uint64_t) head PIRN_CACHE_ALIGNED; /* owner and thieves */
     PIRN_ATOMIC(uint32_t) tail PIRN_CACHE_ALIGNED; /* the owner writes */
+    uint32_t room_end; /* the owner's: what it fills is before this position; thieves
+                          and its own pops may have made more room since */
     /* Each belongs to whoever may move the position it stands for: the owner
      * from `tail` on, and to who has claimed it by `head`. */
     PIRN_SHARED(pirn_slink *) slots[PIRN__RING_SIZE];

@@ -34,15 +34,25 @@ static inline pirn_slink *pirn__ring_get(struct pirn__ring *ring, uint32_t posit
     return pirn_cell_read(&ring->slots[position & PIRN__RING_MASK]);
 }
 
-static inline bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
+/* Owner.  Where the room ends now. */
+static inline uint32_t pirn__ring_find_room(struct pirn__ring *ring)
 {
     /* acquire [ring.head]: a thief that has moved `steal` on is done reading
      * the slots we are about to use again. */
     uint64_t head = pirn__load(&ring->head, acquire);
+
+    ring->room_end = pirn__ring_steal_of(head) + PIRN__RING_SIZE;
+    return ring->room_end;
+}
+
+static inline bool pirn__ring_push(struct pirn__ring *ring, pirn_slink *link)
+{
     /* relaxed: only we write it. */
     uint32_t tail = pirn__load(&ring->tail, relaxed);
 
-    if (tail - pirn__ring_steal_of(head) >= PIRN__RING_SIZE)
+    /* Once in a round, unless it is full. */
+    if (__builtin_expect(tail == ring->room_end, 0) &&
+        tail == pirn__ring_find_room(ring))
         return false;
     pirn__ring_put(ring, tail, link);
     /* seq_cst [ring.tail]: publishes the task to thieves, and comes before our

@@ -25,6 +25,7 @@ static void start_at(struct pirn__ring *self, uint32_t position)
     pirn__ring_init(self);
     pirn__init(&self->head, (uint64_t)position << 32 | position);
     pirn__init(&self->tail, position);
+    self->room_end = position + PIRN__RING_SIZE;
 }
 
 static void begin(void)

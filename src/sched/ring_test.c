@@ -23,6 +23,7 @@ static void ring_at(struct pirn__ring *ring, uint32_t position)
     pirn__ring_init(ring);
     pirn__init(&ring->head, (uint64_t)position << 32 | position);
     pirn__init(&ring->tail, position);
+    ring->room_end = position + PIRN__RING_SIZE;
 }
 
 static void push_some(struct pirn__ring *ring, struct deck *deck, size_t first,
