@@ -77,9 +77,10 @@ static bool computational_push(struct pirn__pool *pool,
 /* The class that comes first this time. */
 static enum pirn_priority first_class(const struct pirn__worker *worker)
 {
-    uint32_t turn = worker->tick / COMPUTATIONAL_LOWER_INTERVAL;
+    uint32_t tick = pirn__worker_tick(worker);
+    uint32_t turn = tick / COMPUTATIONAL_LOWER_INTERVAL;
 
-    if (worker->tick % COMPUTATIONAL_LOWER_INTERVAL != 0)
+    if (tick % COMPUTATIONAL_LOWER_INTERVAL != 0)
         return PIRN_PRIORITY_HIGH;
     return turn % 2 == 0 ? PIRN_PRIORITY_NORMAL : PIRN_PRIORITY_LOW;
 }

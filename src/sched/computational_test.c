@@ -222,16 +222,18 @@ TEST(computational_classes_are_served_in_order)
         for (uint32_t class = 0; class < PIRN__CLASSES; class ++)
             spawn_with(&rig, &(pirn_spawn_options){
                                  .priority = (enum pirn_priority)class});
-    for (worker->tick = 0; worker->tick < 2 * LOWER_INTERVAL; worker->tick++) {
-        struct pirn__task *task = pop(&rig, 0);
+    for (uint32_t tick = 0; tick < 2 * LOWER_INTERVAL; tick++) {
+        struct pirn__task *task;
 
-        trace[worker->tick] = letter_of(task);
+        pirn__init(&worker->counters.polls, tick);
+        task = pop(&rig, 0);
+        trace[tick] = letter_of(task);
         rig_become(&rig, 0);
         rig_run(worker, task);
         rig_leave();
     }
     EXPECT_STR_EQ("nhhhhhhhhhhhhhhhlhhhhhhhhhhhhhhh", trace);
-    worker->tick = 1;
+    pirn__init(&worker->counters.polls, 1);
     for (int i = 0; i < 3 * EACH - 2 * LOWER_INTERVAL; i++) {
         struct pirn__task *task = pop(&rig, 0);
 

@@ -38,9 +38,11 @@ int pirn__pinned_prepare(struct pirn__worker *worker)
 {
     int rc = pirn__pinned_name(worker);
 
-    if (rc == 0)
-        worker->keeps_thread = true;
-    return rc;
+    if (rc < 0)
+        return rc;
+    worker->keeps_thread = true;
+    pirn__worker_look_soon(worker);
+    return 0;
 }
 
 void pirn__pinned_wake(struct pirn__worker *worker)

@@ -384,7 +384,7 @@ TEST(runtime_info_of_the_queues)
     pirn_waker_wake(wakers[3]);
     expect_depths(&rig, 2, 2, 0);
     rig_become(&rig, 0);
-    worker->tick = 1;
+    pirn__init(&worker->counters.polls, 1);
     task = tasks->pop(worker);
     expect_depths(&rig, 2, 0, 1);
     do {

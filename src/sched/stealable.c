@@ -187,9 +187,11 @@ static struct pirn__task *task_of(pirn_slink *link)
  * often the inbox comes first. */
 static pirn_slink *pop_overdue(struct pirn__worker *worker)
 {
-    if ((int32_t)(worker->tick - worker->inbox_at) < 0)
+    uint32_t tick = pirn__worker_tick(worker);
+
+    if ((int32_t)(tick - worker->inbox_at) < 0)
         return NULL;
-    worker->inbox_at = worker->tick + PIRN__INBOX_INTERVAL;
+    worker->inbox_at = tick + PIRN__INBOX_INTERVAL;
     return open_inbox(worker, worker);
 }
 

@@ -90,8 +90,8 @@ PIRN__COLD static void share_ring(struct pirn__worker *worker)
         pirn__pool_wake_one(worker->pool);
 }
 
-/* What events, timers and yields made ready comes in batches, so it is looked at
- * once, after the batch: one task we run ourselves, for more we want help. */
+/* What events and timers made ready comes in batches, so it is looked at once,
+ * after the batch: one task we run ourselves, for more we want help. */
 static inline void share_batch(struct pirn__worker *worker)
 {
     if (may_share(worker))
@@ -117,7 +117,6 @@ static bool has_spent_long(struct pirn__worker *worker)
     return has_passed(&worker->spent_ns, PIRN__SPENT_NS);
 }
 
-/* Ticks come round. */
 static bool is_sooner(uint32_t tick, uint32_t other)
 {
     return (int32_t)(tick - other) < 0;
@@ -128,11 +127,13 @@ static uint32_t sooner(uint32_t one, uint32_t other)
     return is_sooner(one, other) ? one : other;
 }
 
-/* The next time that something comes before the ring. */
+/* The next time that something comes before the ring; pinned tasks may always. */
 static void plan_look(struct pirn__worker *worker)
 {
     worker->look_at = sooner(worker->inbox_at,
                              sooner(worker->shared_at, worker->events_at));
+    if (worker->keeps_thread)
+        pirn__worker_look_soon(worker);
 }
 
 /* All that does not wait in the ring comes first at this tick, if not before. */
@@ -158,7 +159,7 @@ static bool waits_for_look(struct pirn__worker *worker)
     worker->spent_turns++;
     if (worker->spent_turns < PIRN__SPENT_TURNS && !has_spent_long(worker))
         return false;
-    look_by(worker, worker->tick);
+    look_by(worker, pirn__worker_tick(worker));
     return true;
 }
 
@@ -182,7 +183,7 @@ PIRN__COLD static void put_back_elsewhere(struct pirn__worker *worker,
 __attribute__((noinline)) static void
 put_back_deferred(struct pirn__worker *worker, struct pirn__task *task)
 {
-    uint32_t turn = worker->tick + pirn__ring_len(&worker->ring) + 1;
+    uint32_t turn = pirn__worker_tick(worker) + pirn__ring_len(&worker->ring);
 
     if (worker->turn.deferred != PIRN__DEFER_TO_EVENTS ||
         pirn__inbox_has_some(&worker->deferred) ||
@@ -197,24 +198,26 @@ put_back_deferred(struct pirn__worker *worker, struct pirn__task *task)
 
 /* A task that wants to run again. */
 static inline void put_back(struct pirn__worker *worker,
-                            struct pirn__task *task)
+                            struct pirn__task *task, bool by_ring)
 {
-    if (!worker->by_ring || pirn__state_is_pinned(pirn__task_state(task)))
+    if (!by_ring || pirn__state_is_pinned(pirn__task_state(task)))
         put_back_elsewhere(worker, task);
     else if (pirn__turn_is_deferred(&worker->turn))
         put_back_deferred(worker, task);
     else if (!pirn__ring_push(&worker->ring, &task->cell.link))
         put_back_elsewhere(worker, task);
-    share_batch(worker);
+    /* As share_batch(), of one who has found what it searched for. */
+    if (pirn__idle_sleepers(&worker->pool->idle) > 0)
+        share_ring(worker);
 }
 
 __attribute__((always_inline)) static inline bool
 poll_task(struct pirn__worker *worker, struct pirn__task *task,
-          struct pirn__loop *loop, bool *again)
+          struct pirn__loop *loop, bool by_ring, bool *again)
 {
     bool wants_again, has_turn;
 
-    if (__builtin_expect(worker->histograms == NULL, 1))
+    if (by_ring || worker->histograms == NULL)
         return pirn__task_run_here(task, loop, again);
     /* Not by `again` itself, which then could be in no register. */
     has_turn = pirn__histograms_run(worker->histograms, task, loop,
@@ -247,21 +250,21 @@ PIRN__COLD static void leave_alone(struct pirn__pool *pool,
 }
 
 /* Run a task; false if it gave the core to another thread meanwhile, which then
- * must not be touched any more. */
+ * must not be touched any more.  `by_ring`: as the worker's, or false. */
 __attribute__((always_inline)) static inline bool
 run_task(struct pirn__worker *worker, struct pirn__task *task,
-         struct pirn__loop *loop)
+         struct pirn__loop *loop, bool by_ring)
 {
     bool again;
 
     pirn__count(&worker->counters.polls);
-    if (!poll_task(worker, task, loop, &again)) {
+    if (!poll_task(worker, task, loop, by_ring, &again)) {
         /* Constant, as long as this thread has not ended. */
         leave_alone(worker->pool, pirn__loop_task(loop), again);
         return false;
     }
     if (again)
-        put_back(worker, pirn__loop_task(loop));
+        put_back(worker, pirn__loop_task(loop), by_ring);
     return true;
 }
 
@@ -409,7 +412,7 @@ static void found_work(struct pirn__worker *worker)
 /* True if that tick has come. */
 static bool is_due(const struct pirn__worker *worker, uint32_t tick)
 {
-    return !is_sooner(worker->tick, tick);
+    return !is_sooner(pirn__worker_tick(worker), tick);
 }
 
 /* A task woken by the one before shares its budget. */
@@ -426,7 +429,8 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
     struct pirn__task *task = NULL;
 
     if (is_due(worker, worker->shared_at)) {
-        worker->shared_at = worker->tick + worker->pool->rt->shared_interval;
+        worker->shared_at =
+            pirn__worker_tick(worker) + worker->pool->rt->shared_interval;
         task = tasks->pop_shared(worker);
         if (task != NULL) {
             worker->lifo_runs = 0;
@@ -434,24 +438,17 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
         }
     }
     if (is_due(worker, worker->events_at)) {
-        worker->events_at = worker->tick + worker->pool->rt->event_interval;
+        worker->events_at =
+            pirn__worker_tick(worker) + worker->pool->rt->event_interval;
         look_for_events(worker);
     }
     if (task == NULL)
         task = tasks->pop(worker);
-    plan_look(worker);
     if (task == NULL) {
         worker->lifo_runs = 0;
         task = tasks->pop_shared(worker);
     }
     return task;
-}
-
-/* True if the pool would take from the slot or the ring next, which we do without
- * it, and no rest and no search comes to its end by that. */
-static inline bool takes_itself(const struct pirn__worker *worker)
-{
-    return worker->looks_aside == 0 && !is_due(worker, worker->look_at);
 }
 
 static inline bool take_lifo(struct pirn__worker *worker, pirn_slink **link)
@@ -478,14 +475,14 @@ static inline bool take_itself(struct pirn__worker *worker, pirn_slink **link)
     return true;
 }
 
-/* The next one, if that takes no more than a look at what is at hand. */
+/* The next one, where the pool would take it from the slot or the ring, which we
+ * do without it, and nothing else is to be done. */
 static inline bool next_at_hand(struct pirn__worker *worker,
                                 struct pirn__task **task)
 {
     pirn_slink *link;
 
-    worker->tick++;
-    if (!takes_itself(worker) || !take_itself(worker, &link))
+    if (is_due(worker, worker->look_at) || !take_itself(worker, &link))
         return false;
     *task = pirn__task_of_link(link);
     return true;
@@ -604,7 +601,6 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
 
     if (looks_first(worker)) {
         look_for_events(worker);
-        worker->tick++;
         task = next_in_turn(worker);
     }
     if (task != NULL)
@@ -624,7 +620,8 @@ static struct pirn__task *find_or_sleep(struct pirn__worker *worker)
     return task;
 }
 
-/* After next_at_hand(): any other task, or a sleep. */
+/* After next_at_hand(): any other task, or a sleep.  Who comes from a rest or a
+ * search takes nothing in place before that is over. */
 __attribute__((noinline)) static struct pirn__task *
 find_task(struct pirn__worker *worker)
 {
@@ -632,10 +629,13 @@ find_task(struct pirn__worker *worker)
 
     if (task == NULL)
         task = find_or_sleep(worker);
-    if (task == NULL)
+    if (task == NULL) {
+        pirn__worker_look_soon(worker);
         return NULL;
+    }
     found_work(worker);
     renew_budget(worker);
+    plan_look(worker);
     return task;
 }
 
@@ -651,7 +651,7 @@ void pirn__worker_drain(struct pirn__worker *worker)
     while ((task = tasks->pop(worker)) != NULL ||
            (task = tasks->pop_shared(worker)) != NULL ||
            (tasks->steal != NULL && (task = tasks->steal(worker)) != NULL))
-        (void)run_task(worker, task, &loop);
+        (void)run_task(worker, task, &loop, false);
 }
 
 /* The pool stops: drop what is left to us. */
@@ -668,6 +668,25 @@ static void end_run(struct pirn__worker *worker)
     pirn__slabs_flush(&pool->rt->slabs, &worker->cache);
 }
 
+/* Until the pool stops or the core is given away.  What is constant of a worker is
+ * asked here, and not in each turn: one loop for those by ring, one for others.  A
+ * stop is looked for where the next task is not at hand, which is soon enough. */
+__attribute__((always_inline)) static inline void
+run_tasks(struct pirn__worker *worker, struct pirn__loop *loop, bool by_ring)
+{
+    struct pirn__task *task;
+
+    do {
+        while (!by_ring || !next_at_hand(worker, &task)) {
+            if (pirn__pool_is_stopped(worker->pool))
+                return;
+            task = find_task(worker);
+            if (task != NULL)
+                break;
+        }
+    } while (run_task(worker, task, loop, by_ring));
+}
+
 void pirn__worker_run(struct pirn__worker *worker)
 {
     struct pirn__local *local = pirn__local();
@@ -680,16 +699,12 @@ void pirn__worker_run(struct pirn__worker *worker)
     pirn__loop_init(&loop, &worker->turn, &worker->cache);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
-    worker->asks_pool = !worker->by_ring;
     worker->rested = true;
-    while (!pirn__pool_is_stopped(worker->pool)) {
-        struct pirn__task *task;
-
-        if (__builtin_expect(!next_at_hand(worker, &task), 0))
-            task = find_task(worker);
-        if (task != NULL && !run_task(worker, task, &loop))
-            break;
-    }
+    pirn__worker_look_soon(worker);
+    if (worker->by_ring)
+        run_tasks(worker, &loop, true);
+    else
+        run_tasks(worker, &loop, false);
     if (local->worker == worker)
         end_run(worker);
     pirn__no_suspend_end(local);

@@ -78,28 +78,21 @@ struct pirn__worker {
     struct pirn__worker *ward; /* see alarm.c: NULL, or whose wheel it serves */
     uint32_t waits; /* see alarm.c: looks in a row that were waits for a timer */
     uint32_t lifo_runs;
-    uint32_t tick;      /* counts what it looks for to run */
     uint32_t shared_at; /* the tick at which it looks at the shared queues */
     uint32_t next_shared; /* the one of those it begins with */
     uint32_t inbox_at;  /* as shared_at, for its inbox */
     uint32_t events_at; /* and for events */
-    uint32_t look_at;   /* the next tick at which the ring does not come first */
+    uint32_t look_at;   /* the next tick at which something else may come before
+                           slot and ring, or there is something else to do */
     bool by_ring; /* constant: what gets ready here waits in the ring, and is not
                      stamped */
     uint32_t spent_turns; /* that ended for want of budget, since it looked */
     uint64_t spent_ns;    /* when it last looked for the sake of those */
     uint64_t looked_ns;   /* when it last looked at a set without descriptors */
-    union {
-        struct {
-            bool searching;
-            bool rested; /* has slept and not found a task since */
-            bool keeps_thread; /* has had pinned tasks */
-            bool asks_pool; /* constant: not by_ring */
-        };
-        uint32_t looks_aside; /* not 0: one of them is set, and the next task is
-                                 not taken in place */
-    };
-    bool hunting; /* see nap.h */
+    bool searching;
+    bool rested;       /* has slept and not found a task since */
+    bool keeps_thread; /* has had pinned tasks */
+    bool hunting;      /* see nap.h */
     bool pinned_first; /* before the ring, next time */
     bool spill_first;  /* before the shared queues, next time */
 
@@ -155,6 +148,19 @@ static inline void pirn__count(pirn__counter *counter)
 
     /* relaxed: as above. */
     pirn__store(counter, value + 1, relaxed);
+}
+
+/* Owner.  Its runs are its ticks; they come round. */
+static inline uint32_t pirn__worker_tick(const struct pirn__worker *worker)
+{
+    /* relaxed: only the owner writes it. */
+    return (uint32_t)pirn__load(&worker->counters.polls, relaxed);
+}
+
+/* Owner.  All that may come before slot and ring is asked for next time. */
+static inline void pirn__worker_look_soon(struct pirn__worker *worker)
+{
+    worker->look_at = pirn__worker_tick(worker);
 }
 
 /* Swap what is in the LIFO slot; NULL empties it. */

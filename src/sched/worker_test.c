@@ -27,7 +27,7 @@ static void stage_init(struct stage *stage, uint32_t workers)
     *stage = (struct stage){.traced = 0};
     rig_init(&stage->rig, workers);
     stage->worker = rig_worker(&stage->rig, 0);
-    stage->worker->tick = 0;
+    pirn__init(&stage->worker->counters.polls, 0);
 }
 
 /* Run worker 0 here until a task has stopped the pool. */

@@ -50,7 +50,7 @@ static inline void model_pool_begin_with(struct model_pool *model,
         pirn__init(&model->tasks[i].task.cell.word, PIRN__QUEUED);
     /* Away from the ticks at which a worker looks elsewhere first. */
     for (uint32_t i = 0; i < workers; i++)
-        model_worker(model, i)->tick = 1;
+        pirn__init(&model_worker(model, i)->counters.polls, 1);
 }
 
 static inline void model_pool_begin(struct model_pool *model)

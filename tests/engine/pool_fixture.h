@@ -124,7 +124,7 @@ static inline void rig_init_kind(struct rig *rig, uint32_t workers,
     rig->rt->pool = rig->pool;
     /* Away from the ticks at which a worker looks elsewhere first. */
     for (uint32_t i = 0; i < workers; i++)
-        rig->pool->workers[i]->tick = 1;
+        pirn__init(&rig->pool->workers[i]->counters.polls, 1);
 }
 
 static inline void rig_init(struct rig *rig, uint32_t workers)
