@@ -668,14 +668,15 @@ static void end_run(struct pirn__worker *worker)
     pirn__slabs_flush(&pool->rt->slabs, &worker->cache);
 }
 
-/* Until the pool stops or the core is given away.  What is constant of a worker is
- * asked here, and not in each turn: one loop for those by ring, one for others.  A
- * stop is looked for where the next task is not at hand, which is soon enough. */
+/* Until the pool stops or the core is given away.  A stop is looked for where the
+ * next task is not at hand, which is soon enough. */
 __attribute__((always_inline)) static inline void
-run_tasks(struct pirn__worker *worker, struct pirn__loop *loop, bool by_ring)
+run_tasks(struct pirn__worker *worker, bool by_ring)
 {
+    struct pirn__loop loop;
     struct pirn__task *task;
 
+    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     do {
         while (!by_ring || !next_at_hand(worker, &task)) {
             if (pirn__pool_is_stopped(worker->pool))
@@ -684,27 +685,37 @@ run_tasks(struct pirn__worker *worker, struct pirn__loop *loop, bool by_ring)
             if (task != NULL)
                 break;
         }
-    } while (run_task(worker, task, loop, by_ring));
+    } while (run_task(worker, task, &loop, by_ring));
+}
+
+/* What is constant of a worker is asked before its loop, not in each turn.  Each
+ * apart, so that what one needs is not kept for the other. */
+__attribute__((noinline)) static void run_by_ring(struct pirn__worker *worker)
+{
+    run_tasks(worker, true);
+}
+
+__attribute__((noinline)) static void run_by_pool(struct pirn__worker *worker)
+{
+    run_tasks(worker, false);
 }
 
 void pirn__worker_run(struct pirn__worker *worker)
 {
     struct pirn__local *local = pirn__local();
-    struct pirn__loop loop;
 
     PIRN_ASSERT(local != NULL);
     local->driving = &worker->pool->rt->home;
     local->worker = worker;
     local->turn = &worker->turn;
-    pirn__loop_init(&loop, &worker->turn, &worker->cache);
     pirn__no_suspend_begin(local);
     set_state(worker, PIRN__WORKER_RUNNING);
     worker->rested = true;
     pirn__worker_look_soon(worker);
     if (worker->by_ring)
-        run_tasks(worker, &loop, true);
+        run_by_ring(worker);
     else
-        run_tasks(worker, &loop, false);
+        run_by_pool(worker);
     if (local->worker == worker)
         end_run(worker);
     pirn__no_suspend_end(local);

@@ -68,9 +68,11 @@ struct pirn__turn {
                                      turn; 0: nobody has looked */
     struct pirn__local *local;    /* whoever runs a task: of this thread */
     struct pirn__context *context; /* to be entered, with PIRN__POLL_ENTERS */
+    /* Set at the start of each poll, by a single store. */
     uint32_t loan;                /* references left to hand out; see state.h */
     uint8_t deferred;             /* enum pirn__defer */
     bool failed;                  /* pirn_cx_fail() was called */
+    uint16_t rest;                /* 0 */
     char message[128];            /* of the failure */
 };
 

@@ -16,6 +16,7 @@ struct pirn__loop {
     pirn_cx cx;       /* handed to each poll */
     struct pirn__turn *turn;
     struct pirn__slab_cache *cache; /* or NULL, if the turn has no quiet_ledger */
+    uint64_t claim; /* what its starts add to the word of a task */
 };
 
 static inline void pirn__loop_init(struct pirn__loop *loop,
@@ -27,6 +28,7 @@ static inline void pirn__loop_init(struct pirn__loop *loop,
     loop->cx = (pirn_cx){.waker = &loop->waker, .turn_ = turn};
     loop->turn = turn;
     loop->cache = cache;
+    loop->claim = pirn__state_claim(turn->worker_index);
     turn->own_waker = &loop->waker;
 }
 
@@ -49,10 +51,9 @@ void pirn__task_end(struct pirn__task *task, struct pirn__turn *turn,
 PIRN__COLD void pirn__task_end_counted(struct pirn__task *task,
                                        struct pirn__turn *turn,
                                        struct pirn__slab_cache *cache);
-/* What a start that does not simply poll asks for; true: poll it all the same. */
+/* Any other start than the usual one, and what it asks for; true: poll it. */
 PIRN__COLD bool pirn__task_start_aside(struct pirn__task *task,
                                        struct pirn__turn *turn,
-                                       enum pirn__start start,
                                        struct pirn__slab_cache *cache);
 
 /* The usual end, of a task that has ended well: it has nothing to keep or tell, and
@@ -90,19 +91,18 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__loop *loop,
                     bool *again)
 {
     struct pirn__turn *turn = loop->turn;
-    enum pirn__start start;
     pirn_future *future;
     enum pirn_poll poll;
 
     *again = false;
     loop->waker.data = task;
     turn->task = task;
-    turn->failed = false;
-    turn->deferred = PIRN__DEFER_NOT;
     turn->loan = PIRN__LOAN;
-    start = pirn__state_start(pirn__task_state(task), turn->worker_index);
-    if (start != PIRN__START_POLL &&
-        !pirn__task_start_aside(task, turn, start, loop->cache))
+    turn->deferred = PIRN__DEFER_NOT;
+    turn->failed = false;
+    turn->rest = 0;
+    if (!pirn__state_start_usually(pirn__task_state(task), loop->claim) &&
+        !pirn__task_start_aside(task, turn, loop->cache))
         return true;
     future = pirn__task_future(task);
     poll = future->ops->poll(future, &loop->cx);
@@ -113,10 +113,16 @@ pirn__task_run_here(struct pirn__task *task, struct pirn__loop *loop,
     }
     turn = loop->cx.turn_;
     if (poll == PIRN_PENDING) {
+        pirn__state *state = pirn__task_state(task);
+
         turn->task = NULL;
-        *again = pirn__state_end(pirn__task_state(task),
-                                 turn->deferred != PIRN__DEFER_NOT,
-                                 turn->loan) == PIRN__WAKE_SUBMIT;
+        /* One or the other, so that what follows does not ask again. */
+        if (turn->deferred == PIRN__DEFER_NOT)
+            *again = pirn__state_end(state, false, turn->loan) ==
+                     PIRN__WAKE_SUBMIT;
+        else
+            *again = pirn__state_end(state, true, turn->loan) ==
+                     PIRN__WAKE_SUBMIT;
     } else if (pirn__task_future(task)->ops->outcome == NULL &&
                pirn__task_end_unseen(task, turn, loop->cache)) {
         return true;

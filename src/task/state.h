@@ -132,6 +132,11 @@ enum pirn__start {
 /* `home`: the worker that popped it, from now on its home. */
 static inline enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
 
+/* The same in two steps: what a worker adds to the words of those it claims, and
+ * a start that only claims; false, and nothing done, if there is more to it. */
+static inline uint64_t pirn__state_claim(uint32_t home);
+static inline bool pirn__state_start_usually(pirn__state *state, uint64_t claim);
+
 /* True if only its home worker may run it. */
 static inline bool pirn__state_is_pinned(const pirn__state *state);
 

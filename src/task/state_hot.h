@@ -111,17 +111,26 @@ PIRN__COLD enum pirn__start pirn__state_start_any(pirn__state *state,
 PIRN__COLD enum pirn__wake pirn__state_end_any(pirn__state *state, bool again,
                                                uint32_t loan);
 
+static inline uint64_t pirn__state_claim(uint32_t home)
+{
+    return ((uint64_t)home << PIRN__HOME_SHIFT) +
+           (PIRN__LOAN * PIRN__REF + PIRN__RUNNING - PIRN__QUEUED);
+}
+
+static inline bool pirn__state_start_usually(pirn__state *state, uint64_t claim)
+{
+    uint64_t word = pirn__state_guess(state);
+    uint64_t next = (word & ~PIRN__HOME_MASK) + claim;
+
+    /* QUEUED, and nobody wants anything else of it. */
+    return (word & PIRN__TURN_MASK) == PIRN__QUEUED &&
+           pirn__state_step(state, &word, next);
+}
+
 static inline enum pirn__start pirn__state_start(pirn__state *state,
                                                  uint32_t home)
 {
-    uint64_t word = pirn__state_guess(state);
-    uint64_t next = (word & ~PIRN__HOME_MASK) +
-                    ((uint64_t)home << PIRN__HOME_SHIFT) +
-                    (PIRN__LOAN * PIRN__REF + PIRN__RUNNING - PIRN__QUEUED);
-
-    /* QUEUED, and nobody wants anything else of it. */
-    if ((word & PIRN__TURN_MASK) == PIRN__QUEUED &&
-        pirn__state_step(state, &word, next))
+    if (pirn__state_start_usually(state, pirn__state_claim(home)))
         return PIRN__START_POLL;
     return pirn__state_start_any(state, home);
 }

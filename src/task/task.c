@@ -265,10 +265,9 @@ static void drop_and_settle(struct pirn__task *task, struct pirn__turn *turn,
 }
 
 bool pirn__task_start_aside(struct pirn__task *task, struct pirn__turn *turn,
-                            enum pirn__start start,
                             struct pirn__slab_cache *cache)
 {
-    switch (start) {
+    switch (pirn__state_start_any(pirn__task_state(task), turn->worker_index)) {
     case PIRN__START_POLL:
         return true;
     case PIRN__START_CANCEL:
