@@ -42,7 +42,8 @@ struct pirn__fiber *pirn__fiber_current(void)
 PIRN_NORETURN static void leave_for_ever(struct pirn__fiber *fiber,
                                          enum pirn__fiber_state state)
 {
-    pirn__fiber_leave(fiber, state);
+    fiber->state = (uint8_t)state;
+    pirn__fiber_leave(fiber);
     pirn__host_exit(&fiber->context, &fiber->local->host, PIRN_READY);
     __builtin_unreachable();
 }
@@ -105,16 +106,19 @@ static inline void finish(struct pirn__fiber *fiber)
 
 /* Have it run on its own stack until it waits or ends: which of the two it says
  * itself when it leaves, to who called the poll. */
-static inline enum pirn_poll resume(struct pirn__fiber *fiber,
-                                    struct pirn__local *local)
+static inline enum pirn_poll resume(struct pirn__fiber *fiber, pirn_cx *cx)
 {
-    fiber->cx->turn_->context = &fiber->context;
+    struct pirn__turn *turn = cx->turn_;
+    struct pirn__local *local = turn->local;
+
+    fiber->cx = cx;
+    turn->context = &fiber->context;
     fiber->local = local;
-    fiber->no_suspend = local->no_suspend;
-    fiber->state = PIRN__FIBER_RUNNING;
     local->waiter = &pirn__fiber_waiter_ops;
     local->fiber = fiber;
-    local->no_suspend = 0;
+    /* Of the loop that polls: a fiber waits only where it may itself. */
+    PIRN_DASSERT(local->no_suspend == 1);
+    pirn__no_suspend_end(local);
     return PIRN__POLL_ENTERS;
 }
 
@@ -132,33 +136,33 @@ static void start(struct pirn__fiber *fiber, struct pirn_runtime *rt,
     fiber->top = (void *)((char *)stack.base + size);
     fiber->top->stack = stack;
     fiber->top->plan = plan;
+    fiber->state = PIRN__FIBER_STARTED;
     fiber->awaiting = NULL;
     pirn__context_make(&fiber->context, stack.base, size, fiber_entry, fiber,
                        fp_controls);
 }
 
-/* Apart, so that a poll that only resumes the fiber makes no call. */
+/* The first poll, and each where overflows are reported, for it may be on another
+ * thread.  Apart, so that a poll that only resumes the fiber makes no call. */
 __attribute__((noinline)) static enum pirn_poll
-prepare_and_resume(struct pirn__fiber *fiber, struct pirn_runtime *rt,
-                   struct pirn__local *local)
+prepare_and_resume(struct pirn__fiber *fiber, pirn_cx *cx)
 {
+    struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
+
     if (rt->overflow_report)
         pirn__overflow_watch_thread();
     if (fiber->state == PIRN__FIBER_NEW)
-        start(fiber, rt, local);
-    return resume(fiber, local);
+        start(fiber, rt, cx->turn_->local);
+    fiber->is_prepared = !rt->overflow_report;
+    return resume(fiber, cx);
 }
 
 static enum pirn_poll fiber_poll(pirn_future *self, pirn_cx *cx)
 {
     struct pirn__fiber *fiber = fiber_of(self);
-    struct pirn_runtime *rt = pirn__runtime_of(cx->turn_->home);
-    struct pirn__local *local = cx->turn_->local;
 
-    fiber->cx = cx;
-    if (rt->overflow_report || fiber->state == PIRN__FIBER_NEW)
-        return prepare_and_resume(fiber, rt, local);
-    return resume(fiber, local);
+    return fiber->is_prepared ? resume(fiber, cx)
+                              : prepare_and_resume(fiber, cx);
 }
 
 static void fiber_drop(pirn_future *self)
@@ -167,7 +171,8 @@ static void fiber_drop(pirn_future *self)
     struct pirn__fiber *fiber = fiber_of(self);
 
     PIRN_ASSERT(fiber->state == PIRN__FIBER_NEW ||
-                fiber->state == PIRN__FIBER_SUSPENDED);
+                (fiber->state == PIRN__FIBER_STARTED &&
+                 pirn__fiber_current() != fiber));
     if (fiber->state == PIRN__FIBER_NEW) {
         give_stack(fiber, fiber->plan.pool, pirn__local(), &promise);
         return;
@@ -266,6 +271,7 @@ static void init(struct pirn__fiber *fiber, pirn_fiber_fn *fn, void *arg,
 {
     fiber->future.ops = &fiber_future_ops;
     fiber->state = PIRN__FIBER_NEW;
+    fiber->is_prepared = false;
     fiber->shield = 0;
     fiber->has_timer = 0;
     fiber->has_clock = 0;

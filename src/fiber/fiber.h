@@ -24,8 +24,7 @@
 
 enum pirn__fiber_state {
     PIRN__FIBER_NEW,
-    PIRN__FIBER_RUNNING,
-    PIRN__FIBER_SUSPENDED,
+    PIRN__FIBER_STARTED,
     PIRN__FIBER_DONE,
     PIRN__FIBER_PANICKED,
 };
@@ -49,7 +48,8 @@ struct pirn__fiber_top {
 /* First what every wait touches. */
 struct pirn__fiber {
     pirn_future future;
-    enum pirn__fiber_state state;
+    uint8_t state;     /* enum pirn__fiber_state */
+    bool is_prepared;  /* its next poll only resumes it */
     uint32_t shield : 30;   /* depth of shielded sections */
     uint32_t has_timer : 1; /* it has been armed once */
     uint32_t has_clock : 1; /* the timer may be armed */
@@ -60,7 +60,6 @@ struct pirn__fiber {
             struct pirn__local *local; /* of the thread that makes the poll */
             pirn_future *awaiting; /* what the suspended fiber waits for, or
                                       NULL */
-            uint32_t no_suspend; /* of that thread, outside the fiber */
             int outcome;
         };
     };
@@ -76,23 +75,21 @@ static inline struct pirn__task *pirn__fiber_task(struct pirn__fiber *fiber)
 /* The fiber that runs on this thread, or NULL. */
 struct pirn__fiber *pirn__fiber_current(void);
 
-/* The thread is itself again. */
-static inline void pirn__fiber_leave(struct pirn__fiber *fiber,
-                                     enum pirn__fiber_state state)
+/* The thread is itself again, inside the poll. */
+static inline void pirn__fiber_leave(struct pirn__fiber *fiber)
 {
     struct pirn__local *local = fiber->local;
 
-    fiber->state = state;
     local->waiter = NULL;
     local->fiber = NULL;
-    local->no_suspend = fiber->no_suspend;
+    pirn__no_suspend_begin(local);
 }
 
 /* Leave the stack until the next poll.  Returns 0: as the last act of a function
  * this is a jump. */
 static inline int pirn__fiber_switch_out(struct pirn__fiber *fiber)
 {
-    pirn__fiber_leave(fiber, PIRN__FIBER_SUSPENDED);
+    pirn__fiber_leave(fiber);
     return pirn__host_return(&fiber->context, &fiber->local->host,
                              PIRN_PENDING);
 }

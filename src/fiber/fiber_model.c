@@ -64,7 +64,9 @@ static bool run_one(void)
         return false;
     task = pirn__task_of_link(link);
     local->turn = &turn;
+    pirn__no_suspend_begin(local);
     wake = pirn__task_run(task, &turn, NULL);
+    pirn__no_suspend_end(local);
     local->turn = NULL;
     pirn__task_submit(task, wake);
     return true;

@@ -101,8 +101,8 @@ struct pirn__local {
     const struct pirn__waiter_ops *waiter; /* inside a fiber */
     void *fiber;                           /* the fiber, for its waiter */
     /* > 0 inside a poll, a drop, a describe, a waker or a hook, where nothing
-     * may suspend.  A fiber starts with 0 and its own value is switched with
-     * it. */
+     * may suspend.  1 in a loop that runs tasks; a fiber that is entered from there
+     * has 0 until it leaves. */
     uint32_t no_suspend;
     struct pirn__host host; /* its own stack, while a fiber runs */
     bool watches_faults; /* this thread has a stack for fault reports */
