@@ -66,8 +66,10 @@ static inline bool pirn__task_end_unseen(struct pirn__task *task,
     pirn__state *state = pirn__task_state(task);
     uint64_t word = pirn__state_guess(state);
 
+    /* The fields of the turn are as its start has set them. */
     if (!pirn__state_may_finish(word) || turn->loan != PIRN__LOAN ||
-        turn->failed || turn->quiet_ledger == NULL ||
+        turn->deferred != PIRN__DEFER_NOT || turn->failed || turn->rest != 0 ||
+        turn->quiet_ledger == NULL ||
         pirn__task_future(task)->ops->discard != NULL)
         return false;
     pirn__ledger_count_end(turn->quiet_ledger, 0);
