@@ -111,9 +111,10 @@ struct outside {
 static void *spawn_here(void *arg)
 {
     struct outside *outside = arg;
+    uint64_t count = outside->count;
 
     pirn_runtime_enter(outside->rt);
-    for (uint64_t i = 0; i < outside->count; i++)
+    for (uint64_t i = 0; i < count; i++)
         start_brief(&outside->left, false);
     pirn_runtime_enter(NULL);
     return NULL;
