@@ -93,6 +93,13 @@ static void cut(const struct pirn__injection *injection,
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit)
 {
+    return pirn__injection_take_to(injection, injection, out, limit);
+}
+
+uint64_t pirn__injection_take_to(struct pirn__injection *injection,
+                                 struct pirn__injection *rests,
+                                 struct pirn__queue *out, uint64_t limit)
+{
     struct pirn__queue all = {0};
     struct pirn__queue rest;
     uint64_t length = 0;
@@ -108,6 +115,6 @@ uint64_t pirn__injection_take(struct pirn__injection *injection,
         cut(injection, &all, count, &rest);
     pirn__queue_splice(out, &all);
     if (count < length)
-        put_back(injection, &rest, length - count);
+        put_back(rests, &rest, length - count);
     return count;
 }

@@ -44,6 +44,12 @@ pirn_slink *pirn__injection_pop(struct pirn__injection *injection);
 uint64_t pirn__injection_take(struct pirn__injection *injection,
                               struct pirn__queue *out, uint64_t limit);
 
+/* The same, but the rest goes to the front of `rests`, which is where to look
+ * afterwards: so whoever pushes is not met again for it. */
+uint64_t pirn__injection_take_to(struct pirn__injection *injection,
+                                 struct pirn__injection *rests,
+                                 struct pirn__queue *out, uint64_t limit);
+
 /* How many are in; the look is seq_cst. */
 static inline uint64_t
 pirn__injection_len(const struct pirn__injection *injection)

@@ -4,6 +4,7 @@
  */
 #include "sched/injection.h"
 
+#include "base/lock.h"
 #include "engine/explore.h"
 #include "sys/sys.h"
 
@@ -15,6 +16,7 @@ struct item {
 };
 
 static struct pirn__injection injection;
+static struct pirn__injection rests; /* of those who take by way of it */
 static struct item items[ITEMS];
 static PIRN_ATOMIC(int) runs[ITEMS];
 
@@ -48,19 +50,44 @@ static int run(pirn_slink *link)
     return index;
 }
 
+static void run_taken(struct pirn__queue *queue, uint64_t count)
+{
+    pirn_slink *link;
+    uint64_t found = 0;
+
+    while ((link = pirn__queue_pop(queue)) != NULL) {
+        (void)run(link);
+        found++;
+    }
+    EXPLORE_CHECK(found == count);
+}
+
 /* How many came. */
 static uint64_t take(uint64_t limit)
 {
     struct pirn__queue queue = {0};
     uint64_t count = pirn__injection_take(&injection, &queue, limit);
-    pirn_slink *link;
-    uint64_t found = 0;
 
-    while ((link = pirn__queue_pop(&queue)) != NULL) {
-        (void)run(link);
-        found++;
-    }
-    EXPLORE_CHECK(found == count);
+    run_taken(&queue, count);
+    return count;
+}
+
+static uint64_t take_rests_first(uint64_t limit, struct pirn__queue *queue)
+{
+    uint64_t count = pirn__injection_take_to(&rests, &rests, queue, limit);
+
+    if (count == 0)
+        count = pirn__injection_take_to(&injection, &rests, queue, limit);
+    return count;
+}
+
+/* As a place of threads outside is taken from. */
+static uint64_t take_by_way(uint64_t limit)
+{
+    struct pirn__queue queue = {0};
+    uint64_t count = take_rests_first(limit, &queue);
+
+    run_taken(&queue, count);
     return count;
 }
 
@@ -133,6 +160,53 @@ MODEL(injection_keeps_the_order, .preemptions = 4)
     EXPLORE_CHECK(last == 3);
 }
 
+static void take_one_twice_by_way(void *arg)
+{
+    (void)arg;
+    (void)take_by_way(1);
+    (void)take_by_way(1);
+}
+
+/* Goal: two takers whose rests lie apart, and a pusher: all come out once. */
+MODEL(injection_rests_apart_against_a_pusher, .preemptions = 4)
+{
+    push_two(0);
+    explore_thread(take_one_twice_by_way, NULL);
+    explore_thread(take_one_twice_by_way, NULL);
+    push(2);
+    explore_join();
+    while (take_by_way(ITEMS) > 0)
+        continue;
+    end(3);
+}
+
+static void push_two_more(void *arg)
+{
+    (void)arg;
+    push(2);
+    push(3);
+}
+
+/* Goal: one who takes so has all in the order of the pushes. */
+MODEL(injection_rests_apart_keep_the_order, .preemptions = 4)
+{
+    int last = -1;
+
+    push_two(0);
+    explore_thread(push_two_more, NULL);
+    while (last < 3) {
+        struct pirn__queue queue = {0};
+
+        if (take_rests_first(1, &queue) == 0) {
+            explore_join();
+            continue;
+        }
+        EXPLORE_CHECK(run(queue.head) == last + 1);
+        last++;
+    }
+    explore_join();
+}
+
 /* A sleeper, and whoever has put something looks for it: as in idle.h. */
 
 static PIRN_ATOMIC(uint32_t) asleep;
@@ -148,7 +222,7 @@ static void wake_sleeper(void)
 static void sleep_until_some(void)
 {
     pirn__store(&asleep, 1, seq_cst);
-    if (pirn__injection_len(&injection) > 0)
+    if (pirn__injection_len(&injection) > 0 || pirn__injection_len(&rests) > 0)
         return;
     while (pirn__load(&asleep, acquire) != 0)
         (void)pirn__sys->futex_wait(&asleep.v_, 1, PIRN_NEVER);
@@ -188,4 +262,39 @@ MODEL(injection_put_back_against_sleep, .preemptions = 4, .frozen = true)
     if (take(1) > 0 && pirn__injection_len(&injection) > 0)
         wake_sleeper();
     end(2);
+}
+
+static void push_and_look(void *arg)
+{
+    bool was_empty;
+
+    (void)arg;
+    pirn__lock(&injection.lock);
+    was_empty = pirn__injection_push_locked(&injection, prepare(2));
+    pirn__unlock(&injection.lock);
+    if (was_empty)
+        wake_sleeper();
+}
+
+static void sleep_and_take_by_way(void *arg)
+{
+    (void)arg;
+    while (take_by_way(1) == 0)
+        sleep_until_some();
+}
+
+/* Goal: the same where the rests lie apart, and one more is pushed meanwhile:
+ * whoever finds the queue empty looks, and who finds it not need not. */
+MODEL(injection_rests_apart_against_sleep, .preemptions = 4, .frozen = true)
+{
+    push(0);
+    push(1);
+    explore_thread(sleep_and_take_by_way, NULL);
+    explore_thread(push_and_look, NULL);
+    if (take_by_way(1) > 0 && pirn__injection_len(&rests) > 0)
+        wake_sleeper();
+    explore_join();
+    while (take_by_way(ITEMS) > 0)
+        continue;
+    end(3);
 }

@@ -142,7 +142,8 @@ uint64_t pirn__outside_len(const struct pirn__pool *pool)
     uint64_t length = 0;
 
     for (int i = 0; i < PIRN__OUTSIDES; i++)
-        length += pirn__injection_len(&pool->outside[i].queue);
+        length += pirn__injection_len(&pool->outside[i].front) +
+                  pirn__injection_len(&pool->outside[i].queue);
     return length;
 }
 

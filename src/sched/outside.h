@@ -39,6 +39,9 @@ struct pirn__outside {
     pirn_slink *behind;            /* in the queue; see push_locked() */
     struct pirn__ledger ledger;    /* of the root group */
     struct pirn__slab_cache cache;
+    /* What came before all that, and a worker has taken, but was too much for it:
+     * for the next one, who then does not meet the threads that spawn. */
+    struct pirn__injection front PIRN_CACHE_ALIGNED;
 };
 
 /* Choose the place that this thread keeps to: local->outside. */

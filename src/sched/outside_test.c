@@ -282,6 +282,68 @@ static void *spawn_many_there(void *arg)
     return own_outside(arg);
 }
 
+struct numbered {
+    pirn_future future;
+    int number;
+    int *next;
+};
+
+static enum pirn_poll numbered_poll(pirn_future *self, pirn_cx *cx)
+{
+    struct numbered *here = PIRN_CONTAINER_OF(self, struct numbered, future);
+
+    (void)cx;
+    EXPECT_EQ(*here->next, here->number);
+    (*here->next)++;
+    return PIRN_READY;
+}
+
+static void numbered_drop(pirn_future *self)
+{
+    (void)self;
+}
+
+static const pirn_future_ops numbered_ops = {
+    .poll = numbered_poll,
+    .drop = numbered_drop,
+};
+
+static void spawn_numbered(struct rig *rig, int first, int count, int *next)
+{
+    for (int i = 0; i < count; i++) {
+        struct numbered task = {{&numbered_ops}, first + i, next};
+
+        EXPECT_EQ(0, pirn_spawn(&task.future, sizeof task,
+                                &(pirn_spawn_options){.runtime = rig->rt},
+                                NULL));
+    }
+}
+
+/* Goal: what one thread spawns runs in its order, also what it spawns after a worker
+ * has taken a part.
+ * Method: more than a worker takes at once, a part taken, and some more. */
+TEST(outside_order_outlasts_a_part_that_is_taken)
+{
+    struct pirn__worker *worker;
+    struct pirn__task *task;
+    int next = 0;
+    struct rig rig;
+
+    rig_init(&rig, 1);
+    worker = rig_worker(&rig, 0);
+    spawn_numbered(&rig, 0, 100, &next);
+    rig_become(&rig, 0);
+    task = rig.pool->tasks->pop_shared(worker);
+    REQUIRE(task != NULL);
+    rig_run(worker, task);
+    rig_leave();
+    spawn_numbered(&rig, 100, 100, &next);
+    EXPECT_EQ(136, pirn__outside_len(rig.pool));
+    run_all(&rig);
+    EXPECT_EQ(200, next);
+    rig_deinit(&rig);
+}
+
 /* Goal: a worker takes from one place after the other.
  * Method: 100 tasks at two, of which it takes 64 at a time. */
 TEST(outside_places_are_taken_in_turn)
@@ -308,7 +370,8 @@ TEST(outside_places_are_taken_in_turn)
     for (int i = 0; i < 2; i++) {
         struct pirn__outside *outside = of[i];
 
-        EXPECT_EQ(36, pirn__injection_len(&outside->queue));
+        EXPECT_EQ(0, pirn__injection_len(&outside->queue));
+        EXPECT_EQ(36, pirn__injection_len(&outside->front));
     }
     rig_leave();
     run_all(&rig);

@@ -236,18 +236,20 @@ static struct pirn__task *stealable_pop(struct pirn__worker *worker)
 }
 
 /* Move at most `limit` of a queue, and no more than there is room for, to our own
- * and return the first.  What does not fit would lose its place in the order.
- * *moved: there were others besides.  Who went to sleep while we had all in our
- * hands saw neither those nor what we put back. */
+ * and return the first.  What does not fit would lose its place in the order, and
+ * goes to `rests`.  *moved: there were others besides.  Who went to sleep while we
+ * had all in our hands saw neither those nor what we put there. */
 static pirn_slink *open_queue(struct pirn__worker *worker,
-                              struct pirn__injection *queue, uint64_t limit,
+                              struct pirn__injection *queue,
+                              struct pirn__injection *rests, uint64_t limit,
                               bool *moved)
 {
     uint64_t room = 1 + PIRN__RING_SIZE - pirn__ring_len(&worker->ring);
     struct pirn__queue taken = {0};
     pirn_slink *first;
 
-    if (pirn__injection_take(queue, &taken, room < limit ? room : limit) == 0)
+    if (pirn__injection_take_to(queue, rests, &taken,
+                                room < limit ? room : limit) == 0)
         return NULL;
     first = pirn__queue_pop(&taken);
     *moved = !pirn__queue_empty(&taken);
@@ -256,24 +258,44 @@ static pirn_slink *open_queue(struct pirn__worker *worker,
     return first;
 }
 
-/* Our share of a queue that all share. */
-static pirn_slink *open_injection(struct pirn__worker *worker,
-                                  struct pirn__injection *queue)
+/* Our share of a queue that all share, and that has `length`. */
+static pirn_slink *open_share(struct pirn__worker *worker,
+                              struct pirn__injection *queue,
+                              struct pirn__injection *rests, uint64_t length)
 {
     struct pirn__pool *pool = worker->pool;
-    uint64_t length = pirn__injection_len(queue);
     uint64_t share = length / pool->count + 1;
     bool moved = false;
-    pirn_slink *link = NULL;
+    pirn_slink *link =
+        open_queue(worker, queue, rests,
+                   share < STEALABLE_BATCH ? share : STEALABLE_BATCH, &moved);
 
-    if (length > 0)
-        link = open_queue(worker, queue,
-                          share < STEALABLE_BATCH ? share : STEALABLE_BATCH,
-                          &moved);
-    if (link != NULL && pirn__injection_len(queue) > 0)
+    if (link != NULL && pirn__injection_len(rests) > 0)
         pirn__pool_wake_any(pool);
     else if (moved)
         pirn__pool_wake_one(pool);
+    return link;
+}
+
+/* Whoever yields alone comes here each time, and finds them empty. */
+static inline pirn_slink *open_injection(struct pirn__worker *worker,
+                                         struct pirn__injection *queue,
+                                         struct pirn__injection *rests)
+{
+    uint64_t length = pirn__injection_len(queue);
+
+    return length == 0 ? NULL : open_share(worker, queue, rests, length);
+}
+
+/* What has been waiting there for longest comes first. */
+static pirn_slink *open_place(struct pirn__worker *worker,
+                              struct pirn__outside *outside)
+{
+    pirn_slink *link =
+        open_injection(worker, &outside->front, &outside->front);
+
+    if (link == NULL)
+        link = open_injection(worker, &outside->queue, &outside->front);
     return link;
 }
 
@@ -286,10 +308,11 @@ static pirn_slink *open_shared(struct pirn__worker *worker)
     for (int i = 0; i <= PIRN__OUTSIDES && link == NULL; i++) {
         uint32_t next = worker->next_shared;
 
-        worker->next_shared = (next + 1) % (PIRN__OUTSIDES + 1);
-        link = open_injection(worker, next < PIRN__OUTSIDES
-                                          ? &pool->outside[next].queue
-                                          : &pool->injection);
+        worker->next_shared = next < PIRN__OUTSIDES ? next + 1 : 0;
+        if (next < PIRN__OUTSIDES)
+            link = open_place(worker, &pool->outside[next]);
+        else
+            link = open_injection(worker, &pool->injection, &pool->injection);
     }
     return link;
 }
@@ -302,7 +325,7 @@ static pirn_slink *open_spill(struct pirn__worker *worker,
     uint64_t limit = owner == worker ? STEALABLE_AHEAD : STEALABLE_BATCH;
     bool moved = false;
     pirn_slink *link =
-        open_queue(worker, &owner->spill, limit, &moved);
+        open_queue(worker, &owner->spill, &owner->spill, limit, &moved);
 
     if (moved || (link != NULL && pirn__injection_len(&owner->spill) > 0))
         pirn__pool_wake_one(worker->pool);
@@ -427,6 +450,7 @@ static int stealable_prepare(struct pirn__worker *worker)
     for (int i = 0; i < PIRN__OUTSIDES; i++) {
         worker->pool->outside[i].keeps_tasks = true;
         worker->pool->outside[i].queue.tells_ahead = true;
+        worker->pool->outside[i].front.tells_ahead = true;
     }
     return 0;
 }
