@@ -26,8 +26,11 @@ void pirn__lock_slow(pirn_lock *lock)
     for (int i = 0; i < PIRN__LOCK_SPINS; i++) {
         uint32_t free_word = 0;
 
-        /* acquire [lock.word]: as in pirn__futex_lock(). */
-        if (pirn__cas_weak(&lock->word_, &free_word, 1, acquire, relaxed))
+        /* relaxed: a hint; a swap that fails would take the line from the holder,
+         * who has more to write there. */
+        if (pirn__load(&lock->word_, relaxed) == 0 &&
+            /* acquire [lock.word]: as in pirn__futex_lock(). */
+            pirn__cas_weak(&lock->word_, &free_word, 1, acquire, relaxed))
             return;
         pirn__spin_hint();
     }

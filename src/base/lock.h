@@ -25,7 +25,7 @@ struct pirn__lock_ops {
 
 /* Tries before a thread waits; the model build has few. */
 #ifndef PIRN__LOCK_SPINS
-#define PIRN__LOCK_SPINS 64
+#define PIRN__LOCK_SPINS 256
 #endif
 
 /* Returns those before, or NULL. */
