@@ -2,6 +2,7 @@
 /* src/base/chunk_test.c - cells within a chunk: ids, generations, places. */
 #include "base/chunk.h"
 
+#include "base/chunk.h"
 #include "engine/slab_fixture.h"
 
 enum { GARBAGE_IDS = 100000, CELLS = 200 };
@@ -137,6 +138,38 @@ TEST(chunk_free_cells_come_in_the_order_in_which_they_lie)
         EXPECT_PTR_EQ(cells[i], cell);
     }
     for (int i = 0; i < CELLS; i++)
+        pirn__slabs_give(NULL, cells[i]);
+    fixture_deinit(&fixture);
+}
+
+/* Goal: so they do also where the last ones were never used.
+ * Method: the first 40 cells of a chunk, of which 10 come back, and more. */
+TEST(chunk_free_cells_come_before_fresh_ones)
+{
+    enum { TAKEN = 40, BACK = 10 };
+    struct pirn__cell *cells[TAKEN];
+    struct pirn__queue some = {0};
+    struct fixture fixture;
+    uint32_t slot;
+
+    fixture_init(&fixture);
+    for (int i = 0; i < TAKEN; i++) {
+        cells[i] = pirn__slabs_take(&fixture.slabs, NULL, CELL_SIZE);
+        REQUIRE(cells[i] != NULL);
+    }
+    for (int i = 0; i < BACK; i++)
+        pirn__slabs_give(NULL, cells[BACK - 1 - i]);
+    EXPECT_EQ(PIRN__SLAB_REFILL,
+              pirn__slabs_take_some(&fixture.slabs, CELL_SIZE, &some));
+    slot = (uint32_t)id_of(cells[0]);
+    for (pirn_slink *link = some.head; link != NULL; link = link->next_) {
+        EXPECT_EQ(slot, (uint32_t)id_of(pirn__cell_of_link(link)));
+        slot++;
+        if (slot == (uint32_t)id_of(cells[BACK]))
+            slot += TAKEN - BACK;
+    }
+    pirn__slabs_give_back(&fixture.slabs, &some);
+    for (int i = BACK; i < TAKEN; i++)
         pirn__slabs_give(NULL, cells[i]);
     fixture_deinit(&fixture);
 }

@@ -27,12 +27,7 @@
 #include "base/lock.h"
 #include "base/poison.h"
 
-enum {
-    CLASS_BIG = PIRN__SLAB_CLASSES,
-    /* A set of so many chunks is not small.  A small one touches memory as it uses
-     * it. */
-    SMALL_CHUNKS = 16,
-};
+enum { CLASS_BIG = PIRN__SLAB_CLASSES };
 
 static uint32_t class_of(size_t stride)
 {
@@ -112,7 +107,7 @@ static uint32_t take_cells(struct pirn__slabs *set, size_t stride,
     taken.count = 0;
     pirn__lock(&set->lock);
     is_retired = set->retired;
-    at_once = at_once && set->chunk_count >= SMALL_CHUNKS;
+    at_once = at_once && set->chunk_count >= PIRN__SLAB_LARGE;
     if (!is_retired)
         take_cells_locked(set, class_index, &taken, wanted);
     if (taken.count == 0 && !is_retired)

@@ -31,6 +31,12 @@
 #define PIRN__SLAB_REFILL 32
 #endif
 
+/* A set of so many chunks is not small.  A small one touches memory as it uses it.
+ * The model build has few here, too. */
+#ifndef PIRN__SLAB_LARGE
+#define PIRN__SLAB_LARGE 16
+#endif
+
 struct pirn__cell {
     PIRN_ATOMIC(uint64_t) word; /* the user's; 0 while the cell is free */
     pirn_slink link;            /* the user's, from take to give */

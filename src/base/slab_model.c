@@ -233,3 +233,71 @@ MODEL(slab_two_takers_of_an_empty_set, .preemptions = 3)
     explore_thread(open_and_close, NULL);
     end();
 }
+
+/* Several cells at a time, as for threads outside the workers. */
+
+enum { OTHER_SIZE = 1024 };
+
+/* Take some, use one, and give back. */
+static void take_some(void *arg)
+{
+    struct pirn__slab_cache cache = {0};
+    struct pirn__queue cells = {0};
+    uint32_t count = pirn__slabs_take_some(&slabs, CELL_SIZE, &cells);
+    struct pirn__cell *cell;
+
+    (void)arg;
+    if (count == 0)
+        return;
+    EXPLORE_CHECK(count == PIRN__SLAB_REFILL);
+    pirn__slab_cache_add(&slabs, &cache, CELL_SIZE, &cells, count);
+    cell = pirn__slab_take_cached(&cache, CELL_SIZE);
+    EXPLORE_CHECK(pirn__load(&cell->word, relaxed) == 0);
+    pirn__slabs_flush(&slabs, &cache);
+    pirn__store(&cell->word, 1, release);
+    unref(cell);
+}
+
+static void look_up_second_chunk(void *arg)
+{
+    /* A forged id, and a walk: no cell of it has a user who would be met. */
+    uint64_t id = UINT64_C(1) << 32 | UINT64_C(1) << PIRN__SLAB_PLACE_BITS;
+    struct pirn__cell *cell = pirn__slab_lookup(id, try_ref, unref);
+    uint64_t cursor = 0;
+
+    (void)arg;
+    if (cell != NULL)
+        unref(cell);
+    while ((cell = pirn__slabs_walk(&slabs, &cursor, try_ref)) != NULL)
+        unref(cell);
+}
+
+/* Goal: a chunk that is made ready at once is found whole or not at all.
+ * Method: a set that is not small, for it has a chunk of another size. */
+MODEL(slab_chunk_made_at_once_against_a_forged_id, .preemptions = 2)
+{
+    struct pirn__cell *other;
+
+    begin();
+    other = pirn__slabs_take(&slabs, NULL, OTHER_SIZE);
+    EXPLORE_CHECK(other != NULL);
+    explore_thread(take_some, NULL);
+    explore_thread(look_up_second_chunk, NULL);
+    explore_join();
+    pirn__slabs_give(NULL, other);
+    end();
+}
+
+/* Goal: who chains cells under no lock has them alone, and the set does not end
+ * meanwhile.
+ * Method: all are used ones, of a chunk that is kept. */
+MODEL(slab_takers_of_some_against_the_end, .preemptions = 2)
+{
+    begin();
+    take_some(NULL);
+    explore_thread(take_some, NULL);
+    explore_thread(take_some, NULL);
+    explore_thread(retire, NULL);
+    explore_join();
+    EXPLORE_CHECK(pirn_cell_read(&ends) == 1);
+}

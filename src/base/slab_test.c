@@ -3,6 +3,7 @@
  * how they end. */
 #include "base/slab.h"
 
+#include "base/chunk.h"
 #include "engine/slab_fixture.h"
 
 /* Goal: cells cost what they are, plus chunk headers.
@@ -433,6 +434,44 @@ static void give_in_use(void *arg)
 
     use(cell);
     pirn__slabs_give(NULL, cell);
+}
+
+static uint32_t fresh_of(pirn_slink *link)
+{
+    return pirn__chunk_fresh(pirn__chunk_of_cell(pirn__cell_of_link(link)));
+}
+
+/* Goal: who takes some cells of a set that is not small has a new chunk touched
+ * whole; of a small one only what is needed.  All come out in order, once.
+ * Method: one chunk more than makes a set large, and all back in the same order,
+ * in which the last cell of a chunk is followed by the first of the next. */
+TEST(slab_new_chunk_of_a_large_set_is_made_ready)
+{
+    struct pirn__queue all = {0};
+    struct fixture fixture;
+    uint64_t latest = 0;
+
+    fixture_init(&fixture);
+    while (pieces_of(&fixture.counter) <= PIRN__SLAB_LARGE) {
+        struct pirn__queue some = {0};
+
+        REQUIRE(pirn__slabs_take_some(&fixture.slabs, CELL_SIZE, &some) > 0);
+        if (pirn__queue_empty(&all))
+            EXPECT_EQ(PIRN__SLAB_REFILL, fresh_of(some.head));
+        pirn__queue_splice(&all, &some);
+    }
+    EXPECT_EQ(CHUNK_CELLS, fresh_of(all.tail));
+    for (pirn_slink *link = all.head; link != NULL; link = link->next_) {
+        uint64_t id = id_of(pirn__cell_of_link(link));
+
+        EXPECT(id == latest + 1 || id % PIRN__CHUNK_PLACES == 0);
+        EXPECT(!is_known(id));
+        latest = id;
+    }
+    pirn__slabs_validate(&fixture.slabs);
+    pirn__slabs_give_back(&fixture.slabs, &all);
+    EXPECT_EQ(0, cells_out(&fixture));
+    fixture_deinit(&fixture);
 }
 
 /* Goal: a cell given back while somebody holds it stops the process.
