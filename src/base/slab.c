@@ -36,7 +36,7 @@ static uint32_t class_of(size_t stride)
     return (uint32_t)((stride - PIRN__SLAB_SIZE_MIN) / PIRN__SLAB_UNIT);
 }
 
-/* Fill up to `wanted` cells. */
+/* Fill what is empty with up to `wanted` cells. */
 static void take_cells_locked(struct pirn__slabs *set, uint32_t class_index,
                               struct pirn__handful *taken, uint32_t wanted)
 {

@@ -4,7 +4,8 @@
  * A thread that drives nothing has no cache of cells, no ledger and no queue.  Each
  * pool has a few places with all three for such threads, each under one lock, and a
  * thread keeps to one of them: so threads that spawn at the same time do not meet.
- * Workers take what waits there from one place after the other, in batches.  (In a
+ * Workers take what waits there from one place after the other, in batches, and
+ * leave what is too much for them apart, under a lock of its own.  (In a
  * pool where each task has a worker of its own none waits here.)
  *
  * Whoever spawns looks at the gate of the root group under the lock, and counts the
@@ -33,7 +34,8 @@ struct pirn__task_ops;
 enum { PIRN__OUTSIDE_AHEAD = 16 };
 
 struct pirn__outside {
-    /* What was spawned and nobody has taken.  Its lock guards all the rest. */
+    /* What was spawned and nobody has taken.  Its lock guards all the rest but
+     * `front`. */
     struct pirn__injection queue PIRN_CACHE_ALIGNED;
     bool keeps_tasks;              /* constant: they wait in the queue */
     pirn_slink *behind;            /* in the queue; see push_locked() */
