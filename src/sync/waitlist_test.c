@@ -325,3 +325,18 @@ TEST(wake_batch_wakes_in_order_and_empties)
         EXPECT_EQ(0, pollers[i].wakers);
     }
 }
+
+/* Goal: the drop of an operation that is not in line takes no lock.
+ * Method: there is none, before the wait and after its end. */
+TEST(waitlist_drop_of_who_is_not_in_line_takes_no_lock)
+{
+    pirn_waker own;
+    pirn_waiter waiter;
+
+    pirn__wait_init(&waiter);
+    pirn__wait_drop(&waiter, NULL);
+    pirn__wait_grant_new_locked(&waiter);
+    EXPECT_EQ(PIRN__WAIT_GRANTED, pirn__wait_leave_locked(&waiter, &own));
+    pirn__wait_drop(&waiter, NULL);
+    EXPECT_PTR_EQ(NULL, own.ops);
+}
