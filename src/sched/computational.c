@@ -74,13 +74,17 @@ static bool computational_push(struct pirn__pool *pool,
     return false;
 }
 
+static bool is_turn_of_lower(const struct pirn__worker *worker)
+{
+    return pirn__worker_tick(worker) % COMPUTATIONAL_LOWER_INTERVAL == 0;
+}
+
 /* The class that comes first this time. */
 static enum pirn_priority first_class(const struct pirn__worker *worker)
 {
-    uint32_t tick = pirn__worker_tick(worker);
-    uint32_t turn = tick / COMPUTATIONAL_LOWER_INTERVAL;
+    uint32_t turn = pirn__worker_tick(worker) / COMPUTATIONAL_LOWER_INTERVAL;
 
-    if (tick % COMPUTATIONAL_LOWER_INTERVAL != 0)
+    if (!is_turn_of_lower(worker))
         return PIRN_PRIORITY_HIGH;
     return turn % 2 == 0 ? PIRN_PRIORITY_NORMAL : PIRN_PRIORITY_LOW;
 }
@@ -105,7 +109,9 @@ static struct pirn__task *computational_pop(struct pirn__worker *worker)
 {
     pirn_slink *link = NULL;
 
-    worker->pinned_first = !worker->pinned_first;
+    /* Pinned tasks have every other turn, which must not be all those of a lower
+     * class. */
+    worker->pinned_first = !worker->pinned_first && !is_turn_of_lower(worker);
     if (worker->pinned_first)
         link = pirn__pinned_pop(worker);
     if (link == NULL)

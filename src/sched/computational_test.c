@@ -274,6 +274,54 @@ TEST(computational_pinned_tasks_take_turns)
     rig_deinit(&rig);
 }
 
+/* Run all there is, beginning behind a tick; how far behind it a task of the
+ * normal class ran. */
+static uint32_t run_until_normal(struct rig *rig, uint32_t first)
+{
+    struct pirn__worker *worker = rig_worker(rig, 0);
+    uint32_t found = 0;
+
+    for (uint32_t ran = 1; ran <= 4 * LOWER_INTERVAL; ran++) {
+        struct pirn__task *task;
+        bool is_pinned;
+
+        pirn__init(&worker->counters.polls, first + ran);
+        task = ops->pop(worker);
+        is_pinned = pirn__state_is_pinned(pirn__task_state(task));
+        if (found == 0 && !is_pinned && letter_of(task) == 'n')
+            found = ran;
+        rig_run(worker, task);
+    }
+    return found;
+}
+
+/* Goal: pinned tasks and a higher class, both never empty, do not keep a lower one
+ * from its turn, whichever of the two comes first at which tick.
+ * Method: many of both and one of the lower class; beginning at each of two ticks. */
+TEST(computational_lower_class_gets_on_beside_pinned_tasks)
+{
+    for (uint32_t first = 0; first < 2; first++) {
+        struct rig rig;
+        uint32_t ticks;
+
+        slots_init(&rig, 1);
+        rig_become(&rig, 0);
+        for (uint32_t i = 0; i < 4 * LOWER_INTERVAL; i++) {
+            bool is_pinned = i % 2 == 0;
+
+            spawn_with(&rig, &(pirn_spawn_options){
+                                 .pinned = is_pinned,
+                                 .priority = i == 1 ? PIRN_PRIORITY_NORMAL
+                                                    : PIRN_PRIORITY_HIGH});
+        }
+        ticks = run_until_normal(&rig, first);
+        EXPECT_GE(ticks, 1);
+        EXPECT_LE(ticks, 2 * LOWER_INTERVAL);
+        rig_leave();
+        rig_deinit(&rig);
+    }
+}
+
 /* Goal: the monitor moves nothing; the end of the runtime takes all but what is
  * pinned.
  * Method: a slot with something in each place. */
