@@ -5,8 +5,7 @@
  * front of it.  Everything here belongs to the holder of RUNNING: the poller
  * outside, the fiber itself inside.
  *
- *   NEW --first poll--> RUNNING <--poll / switch out--> SUSPENDED
- *                          |--fn returns--> DONE
+ *   NEW --first poll--> STARTED --fn returns--> DONE
  *                          '--pirn_panic--> PANICKED
  */
 #ifndef PIRN_FIBER_FIBER_H

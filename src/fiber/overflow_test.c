@@ -4,8 +4,11 @@
 #include "engine/overrun.h"
 #include "fiber/rig_test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include "task/local.h"
 
 /* Overrunning. */
 
@@ -168,6 +171,59 @@ static pirn_runtime *new_runtime(bool report)
     EXPECT_EQ(0, pirn_go_with(return_zero, NULL, &spawn, NULL));
     EXPECT_LE(1, pirn_runtime_turn(spawn.runtime, PIRN_NEVER));
     return spawn.runtime;
+}
+
+/* Whether the thread watches for faults on which the fiber begins, and that on which
+ * it goes on. */
+struct roamer {
+    pirn_task *task;
+    bool goes_on;
+    bool first_watches;
+    bool second_watches;
+};
+
+static int roam(void *arg)
+{
+    struct roamer *roamer = arg;
+
+    roamer->first_watches = pirn__local()->watches_faults;
+    while (!roamer->goes_on)
+        EXPECT_EQ(0, pirn_yield());
+    roamer->second_watches = pirn__local()->watches_faults;
+    return 0;
+}
+
+static void *join_roamer(void *arg)
+{
+    struct roamer *roamer = arg;
+    int outcome;
+
+    EXPECT_EQ(0, pirn_task_join(roamer->task, PIRN_NEVER, &outcome));
+    return NULL;
+}
+
+/* Goal: each thread that a fiber runs on can report an overrun.
+ * Method: a fiber that one thread begins to run, while it waits for another task,
+ * and a second thread ends. */
+TEST(overflow_report_follows_a_fiber_to_another_thread)
+{
+    const pirn_runtime_options options = {.overflow_report = true};
+    pirn_spawn_options spawn = {0};
+    struct roamer roamer = {0};
+    pirn_task *other;
+    pthread_t thread;
+    int outcome;
+
+    EXPECT_EQ(0, pirn_runtime_new(&options, &spawn.runtime));
+    EXPECT_EQ(0, pirn_go_with(roam, &roamer, &spawn, &roamer.task));
+    EXPECT_EQ(0, pirn_go_with(return_zero, NULL, &spawn, &other));
+    EXPECT_EQ(0, pirn_task_join(other, PIRN_NEVER, &outcome));
+    roamer.goes_on = true;
+    EXPECT_EQ(0, pthread_create(&thread, NULL, join_roamer, &roamer));
+    EXPECT_EQ(0, pthread_join(thread, NULL));
+    EXPECT(roamer.first_watches);
+    EXPECT(roamer.second_watches);
+    pirn_runtime_unref(spawn.runtime);
 }
 
 /* Goal: a runtime without the report touches no disposition.
