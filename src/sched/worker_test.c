@@ -7,6 +7,7 @@
 #include "engine/pool_fixture.h"
 #include "reactor/io.h"
 #include "sys/sys.h"
+#include "task/waker.h"
 
 enum { SHARED_INTERVAL = 61, INBOX_INTERVAL = 31, SPINS = 1000 };
 
@@ -28,6 +29,19 @@ static void stage_init(struct stage *stage, uint32_t workers)
     rig_init(&stage->rig, workers);
     stage->worker = rig_worker(&stage->rig, 0);
     pirn__init(&stage->worker->counters.polls, 0);
+}
+
+/* Of one worker that has run so many already. */
+static void stage_init_at(struct stage *stage, uint64_t polls)
+{
+    struct pirn__worker *worker;
+
+    stage_init(stage, 1);
+    worker = stage->worker;
+    pirn__init(&worker->counters.polls, polls);
+    worker->shared_at += (uint32_t)polls;
+    worker->inbox_at += (uint32_t)polls;
+    worker->events_at += (uint32_t)polls;
 }
 
 /* Run worker 0 here until a task has stopped the pool. */
@@ -133,6 +147,54 @@ static enum pirn_poll step_spawn_outside(struct probe *probe, pirn_cx *cx)
     return step_spin(probe, cx);
 }
 
+/* Nobody has to be told of its end, but it has failed. */
+static enum pirn_poll step_fail(struct probe *probe, pirn_cx *cx)
+{
+    (void)probe;
+    pirn_cx_fail(cx, "for the test");
+    return PIRN_READY;
+}
+
+/* Nor of this, of which somebody has a waker, by a reference that was lent. */
+static enum pirn_poll step_leave_a_waker(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    stage->counts[1]++;
+    stage->waker = pirn__waker_get(cx);
+    return PIRN_READY;
+}
+
+static enum pirn_poll step_wake_and_stop(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0)
+        pirn_waker_wake(pirn_waker_take(&stage->waker));
+    return step_stop(probe, cx);
+}
+
+/* Goal: a task that nobody waits for is not ended the usual way if it has failed, or
+ * if a waker of it is left.
+ * Method: one of each, and one as usual; a wake afterwards is for nobody. */
+TEST(worker_tells_unusual_ends_apart)
+{
+    struct pirn__group_counts counts;
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_count);
+    spawn(&stage, step_fail);
+    spawn(&stage, step_leave_a_waker);
+    spawn(&stage, step_wake_and_stop);
+    stage_run(&stage);
+    counts = pirn__root_read(stage.rig.rt);
+    EXPECT_EQ(1, counts.failed);
+    EXPECT_EQ(0, counts.live);
+    EXPECT_EQ(1, stage.counts[1]);
+    stage_deinit(&stage);
+}
+
 /* Goal: a ring that is never empty does not hold up what others spawn.
  * Method: a task that is always ready again; something in the shared queue. */
 TEST(worker_looks_at_the_shared_queue)
@@ -213,6 +275,65 @@ TEST(worker_looks_at_its_timers)
     spawn(&stage, step_spin);
     stage_run(&stage);
     EXPECT_LE(stage.counts[0], PIRN__EVENT_INTERVAL + 1);
+    stage_deinit(&stage);
+}
+
+/* Goal: nor does any of these wait longer when the ticks come round.
+ * Method: workers whose ticks do so at once, between two looks, or later. */
+TEST(worker_looks_everywhere_when_its_ticks_come_round)
+{
+    struct stage stage;
+
+    for (uint64_t polls = UINT32_MAX - 150; polls <= UINT32_MAX; polls += 10) {
+        stage_init_at(&stage, polls);
+        spawn(&stage, step_spawn_outside);
+        stage_run(&stage);
+        EXPECT_LE(stage.counts[0], SHARED_INTERVAL + 1);
+        stage_deinit(&stage);
+
+        stage_init_at(&stage, polls);
+        spawn(&stage, step_wait_and_stop);
+        spawn(&stage, step_wake_from_outside);
+        stage_run(&stage);
+        EXPECT_LE(stage.counts[0], INBOX_INTERVAL + 1);
+        stage_deinit(&stage);
+
+        stage_init_at(&stage, polls);
+        spawn(&stage, step_wait_for_timer);
+        spawn(&stage, step_spin);
+        stage_run(&stage);
+        EXPECT_LE(stage.counts[0], PIRN__EVENT_INTERVAL + 1);
+        stage_deinit(&stage);
+    }
+}
+
+/* Stop the pool, and be ready again all the same until told to end. */
+static enum pirn_poll step_stop_and_spin(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (probe->polls == 0 || stage->stop)
+        pirn__pool_stop(stage->rig.pool);
+    if (stage->stop || ++stage->spins > SPINS)
+        return PIRN_READY;
+    pirn_waker_wake_by_ref(cx->waker);
+    return PIRN_PENDING;
+}
+
+/* Goal: a worker whose ring is never empty sees a stop soon.
+ * Method: a task that stops the pool and is always ready again; then it ends. */
+TEST(worker_sees_a_stop_before_its_ring_is_empty)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_stop_and_spin);
+    stage_run(&stage);
+    EXPECT_GE(stage.spins, 1);
+    EXPECT_LE(stage.spins, INBOX_INTERVAL + 1);
+    stage.stop = true;
+    pirn__store(&stage.rig.pool->stop, 0, relaxed);
+    stage_run(&stage);
     stage_deinit(&stage);
 }
 
@@ -545,6 +666,32 @@ TEST(worker_every_queue_gets_its_turn)
     for (int i = 1; i <= 3; i++)
         EXPECT_GE(stage.counts[i], SPINS / 30);
     pirn_waker_drop(pirn_waker_take(&stage.waker));
+    stage_deinit(&stage);
+}
+
+static enum pirn_poll step_spawn_pinned(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    if (stage->spins == 0) {
+        struct probe pinned = probe_of(step_note_and_stop, stage, NULL);
+
+        EXPECT_EQ(0, pirn_spawn(&pinned.future, sizeof pinned,
+                                &(pirn_spawn_options){.pinned = true}, NULL));
+    }
+    return step_spin(probe, cx);
+}
+
+/* Goal: the first pinned task of a worker has its turn as soon as any other.
+ * Method: one beside a task that is always ready again. */
+TEST(worker_first_pinned_task_does_not_wait)
+{
+    struct stage stage;
+
+    stage_init(&stage, 1);
+    spawn(&stage, step_spawn_pinned);
+    stage_run(&stage);
+    EXPECT_LE(stage.counts[0], 2);
     stage_deinit(&stage);
 }
 
@@ -1022,4 +1169,65 @@ TEST(worker_alone_needs_no_monitor)
                                           relaxed));
         stage_deinit(&stage);
     }
+}
+
+static enum pirn_poll step_note_monitor(struct probe *probe, pirn_cx *cx)
+{
+    struct stage *stage = probe->arg;
+
+    (void)cx;
+    stage->counts[0] = pirn__load(&stage->rig.pool->monitor_armed, relaxed);
+    pirn__pool_stop(stage->rig.pool);
+    return PIRN_READY;
+}
+
+/* What ends the sleep is a task, which by now nobody watches. */
+static int bring_a_task(int epoll_fd, struct epoll_event *events, int capacity,
+                        pirn_deadline deadline)
+{
+    (void)epoll_fd;
+    (void)events;
+    (void)capacity;
+    if (deadline.ns == PIRN_NEVER.ns) {
+        pirn__store(&waits.stage->rig.pool->monitor_armed, 0, relaxed);
+        spawn(waits.stage, step_note_monitor);
+    }
+    return 0;
+}
+
+/* Goal: the monitor watches from the first task on that is run after a sleep, though
+ * it is at hand.
+ * Method: a worker that has run a task and sleeps, until it has another in its
+ * ring. */
+TEST(worker_is_watched_after_a_sleep)
+{
+    struct pirn__sys table = *pirn__sys;
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    waits.stage = &stage;
+    table.epoll_wait = bring_a_task;
+    spawn(&stage, step_count);
+    pirn__sys = &table;
+    stage_run(&stage);
+    pirn__sys = &pirn__sys_linux;
+    EXPECT_EQ(1, stage.counts[0]);
+    stage_deinit(&stage);
+}
+
+/* Goal: nor does it wait when another thread goes on with the worker.
+ * Method: a worker that has run a task runs again, with another in its ring. */
+TEST(worker_is_watched_on_another_thread)
+{
+    struct stage stage;
+
+    stage_init(&stage, 2);
+    spawn(&stage, step_note_monitor);
+    stage_run(&stage);
+    pirn__store(&stage.rig.pool->stop, 0, relaxed);
+    pirn__store(&stage.rig.pool->monitor_armed, 0, relaxed);
+    spawn_to(&stage, stage.worker, step_note_monitor);
+    stage_run(&stage);
+    EXPECT_EQ(1, stage.counts[0]);
+    stage_deinit(&stage);
 }
