@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* src/reactor/close_test.c - how descriptors end, step by step. */
+#include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 
 #include "engine/lock_watch.h"
 #include "engine/reactor_fixture.h"
@@ -290,6 +292,72 @@ TEST(close_twice_aborts)
     watched_open(&watched);
     pirn__waiter_leave(&watched.waiter);
     EXPECT_DEATH(close_twice, watched.io, "closed only once");
+    pirn__io_close(watched.io);
+    watched_close(&watched);
+}
+
+/* In a child process. */
+
+enum { FORKS = 40 };
+
+static PIRN_ATOMIC(int) is_rebinding;
+
+/* Takes the lock of the wait set again and again. */
+static void *rebind(void *arg)
+{
+    struct pirn__reactor *reactor = arg;
+    struct pirn__io io = {.slot = PIRN__IO_NO_SLOT};
+
+    pirn__init(&io.refs, 1);
+    /* relaxed: nothing else is told by it. */
+    while (pirn__load(&is_rebinding, relaxed) != 0) {
+        EXPECT_EQ(0, pirn__reactor_bind(reactor, &io));
+        pirn__reactor_unbind(reactor, &io);
+    }
+    return NULL;
+}
+
+static void exit_in_vain(uint32_t *word, uint32_t expected)
+{
+    (void)word;
+    (void)expected;
+    _exit(1);
+}
+
+static int close_in_child(struct watched *watched)
+{
+    static const struct pirn__lock_ops ops = {.wait = exit_in_vain};
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0) {
+        (void)pirn__lock_set_ops(&ops);
+        pirn__io_close(watched->io);
+        _exit(0);
+    }
+    EXPECT_EQ(child, waitpid(child, &status, 0));
+    return status;
+}
+
+/* Goal: a close in a child waits for no lock that another thread of the parent held
+ * when it forked: nobody will release it.
+ * Method: a thread that takes the lock of the wait set again and again; to wait for
+ * a lock ends the child. */
+TEST(close_in_a_child_takes_no_lock_of_the_wait_set)
+{
+    struct watched watched;
+    pthread_t thread;
+
+    watched_open(&watched);
+    pirn__init(&is_rebinding, 1);
+    EXPECT_EQ(0, pthread_create(&thread, NULL, rebind,
+                                watched.fixture.reactor));
+    for (int i = 0; i < FORKS; i++)
+        EXPECT_EQ(0, close_in_child(&watched));
+    /* relaxed: as above. */
+    pirn__store(&is_rebinding, 0, relaxed);
+    EXPECT_EQ(0, pthread_join(thread, NULL));
+    pirn__waiter_leave(&watched.waiter);
     pirn__io_close(watched.io);
     watched_close(&watched);
 }

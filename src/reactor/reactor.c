@@ -365,6 +365,10 @@ void pirn__reactor_unbind(struct pirn__reactor *reactor, struct pirn__io *io)
 {
     bool is_free = true;
 
+    /* In a child process a thread that is not there may hold the lock for ever.
+     * Nobody uses the set there, and what it keeps ends with the process. */
+    if (pirn__home_is_forked(reactor->home))
+        return;
     pirn__lock(&reactor->lock);
     pirn__list_remove(&io->bound_link);
     if (io->slot != PIRN__IO_NO_SLOT) {
@@ -426,7 +430,7 @@ void pirn__reactor_unwatch(struct pirn__reactor *reactor, int fd)
 {
     /* The set is shared with the parent process, whose registration of the same
      * file this would end. */
-    if (reactor->home->fork_generation != pirn__fork_generation())
+    if (pirn__home_is_forked(reactor->home))
         return;
     (void)pirn__sys->epoll_remove(epoll_of(reactor), fd);
 }
