@@ -175,11 +175,6 @@ static int wait_for_both(void *arg)
     return rc;
 }
 
-static void meet_thread(void *arg)
-{
-    meet(arg);
-}
-
 static void cancel_thread(void *arg)
 {
     pirn_task_cancel(arg);
@@ -201,7 +196,7 @@ MODEL(fiber_wake_against_leaving_its_stack, .preemptions = 4, .stale = 2,
     task = go(wait_once, &condition);
     explore_thread(run_twice, NULL);
     explore_thread(run_twice, NULL);
-    explore_thread(meet_thread, &condition);
+    explore_thread(meet_late, &condition);
     explore_join();
     run_all();
     EXPLORE_CHECK(outcome_of(task) == 0 && ends == 1);
@@ -218,7 +213,7 @@ MODEL(fiber_that_changes_threads, .preemptions = 3, .stale = 1,
     task = go(wait_for_both, NULL);
     explore_thread(run_twice, NULL);
     explore_thread(run_twice, NULL);
-    explore_thread(meet_thread, &condition);
+    explore_thread(meet_late, &condition);
     meet(&second);
     explore_join();
     run_all();
@@ -238,7 +233,7 @@ MODEL(fiber_cancel_against_a_wake, .preemptions = 3, .stale = 1,
     task = go(wait_once, &condition);
     explore_thread(run_twice, NULL);
     explore_thread(cancel_thread, task);
-    explore_thread(meet_thread, &condition);
+    explore_thread(meet_late, &condition);
     explore_join();
     run_all();
     outcome = outcome_of(task);
@@ -318,7 +313,7 @@ MODEL(fiber_abort_against_a_wake, .preemptions = 3, .stale = 1,
     explore_thread(run_twice, NULL);
     explore_thread(abort_thread, task);
     if (explore_choose(2) == 0)
-        explore_thread(meet_thread, &condition);
+        explore_thread(meet_late, &condition);
     explore_join();
     run_all();
     outcome = outcome_of(task);

@@ -6,6 +6,7 @@
 #include <pirn/blocking.h>
 
 #include "engine/pool_fixture.h"
+#include "engine/state_start.h"
 #include "sched/pinned.h"
 
 enum { LOWER_INTERVAL = 16 };
@@ -128,7 +129,7 @@ TEST(computational_woken_task_returns_to_its_slot)
     wakers[1] = rig_worker(&rig, 1);
     wakers[2] = rig_worker(&rig, 2);
     for (int i = 0; i < 3; i++) {
-        EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 1));
+        EXPECT_EQ(PIRN__START_POLL, state_start(state, 1));
         EXPECT_EQ(PIRN__WAKE_SUBMIT,
                   pirn__state_end(state, true, PIRN__LOAN));
         EXPECT(!ops->push(rig.pool, wakers[i], task, PIRN__ORIGIN_WAKE));

@@ -187,11 +187,9 @@ static struct pirn__task *task_of(pirn_slink *link)
  * often the inbox comes first. */
 static pirn_slink *pop_overdue(struct pirn__worker *worker)
 {
-    uint32_t tick = pirn__worker_tick(worker);
-
-    if ((int32_t)(tick - worker->inbox_at) < 0)
+    if (!pirn__worker_is_due(worker, worker->inbox_at))
         return NULL;
-    worker->inbox_at = tick + PIRN__INBOX_INTERVAL;
+    worker->inbox_at = pirn__worker_tick(worker) + PIRN__INBOX_INTERVAL;
     return open_inbox(worker, worker);
 }
 

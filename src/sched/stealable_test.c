@@ -3,6 +3,7 @@
  * hand of one thread that is whichever worker it wants to be.
  */
 #include "engine/pool_fixture.h"
+#include "engine/state_start.h"
 #include "sched/pinned.h"
 #include "task/waker.h"
 
@@ -188,7 +189,7 @@ TEST(stealable_outside_goes_to_its_place_and_inbox)
     EXPECT_EQ(0, pop_shared(&table, 1));
 
     state = pirn__task_state(table.tasks[1]);
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 1));
+    EXPECT_EQ(PIRN__START_POLL, state_start(state, 1));
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(state, true, PIRN__LOAN));
     EXPECT(push_outside(&table, 1, PIRN__ORIGIN_WAKE));
     EXPECT(pirn__inbox_has_some(&rig_worker(&table.rig, 1)->inbox));

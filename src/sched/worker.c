@@ -409,12 +409,6 @@ static void found_work(struct pirn__worker *worker)
         leave_rest(worker);
 }
 
-/* True if that tick has come. */
-static bool is_due(const struct pirn__worker *worker, uint32_t tick)
-{
-    return !is_sooner(pirn__worker_tick(worker), tick);
-}
-
 /* A task woken by the one before shares its budget. */
 static void renew_budget(struct pirn__worker *worker)
 {
@@ -428,7 +422,7 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
     const struct pirn__taskpool_ops *tasks = worker->pool->tasks;
     struct pirn__task *task = NULL;
 
-    if (is_due(worker, worker->shared_at)) {
+    if (pirn__worker_is_due(worker, worker->shared_at)) {
         worker->shared_at =
             pirn__worker_tick(worker) + worker->pool->rt->shared_interval;
         task = tasks->pop_shared(worker);
@@ -437,7 +431,7 @@ static struct pirn__task *next_in_turn(struct pirn__worker *worker)
             share_lone(worker);
         }
     }
-    if (is_due(worker, worker->events_at)) {
+    if (pirn__worker_is_due(worker, worker->events_at)) {
         worker->events_at =
             pirn__worker_tick(worker) + worker->pool->rt->event_interval;
         look_for_events(worker);
@@ -482,7 +476,8 @@ static inline bool next_at_hand(struct pirn__worker *worker,
 {
     pirn_slink *link;
 
-    if (is_due(worker, worker->look_at) || !take_itself(worker, &link))
+    if (pirn__worker_is_due(worker, worker->look_at) ||
+        !take_itself(worker, &link))
         return false;
     *task = pirn__task_of_link(link);
     return true;

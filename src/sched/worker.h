@@ -157,6 +157,13 @@ static inline uint32_t pirn__worker_tick(const struct pirn__worker *worker)
     return (uint32_t)pirn__load(&worker->counters.polls, relaxed);
 }
 
+/* Owner.  True if that tick has come. */
+static inline bool pirn__worker_is_due(const struct pirn__worker *worker,
+                                       uint32_t tick)
+{
+    return (int32_t)(pirn__worker_tick(worker) - tick) >= 0;
+}
+
 /* Owner.  All that may come before slot and ring is asked for next time. */
 static inline void pirn__worker_look_soon(struct pirn__worker *worker)
 {

@@ -129,12 +129,11 @@ enum pirn__start {
     PIRN__START_LEAVE,  /* suspended: not claimed, leave it alone */
 };
 
-/* `home`: the worker that popped it, from now on its home. */
-static inline enum pirn__start pirn__state_start(pirn__state *state, uint32_t home);
-
-/* The same in two steps: what a worker adds to the words of those it claims, and
- * a start that only claims; false, and nothing done, if there is more to it. */
+/* What a worker adds to the words of the tasks that it pops, whose home it is from
+ * then on. */
 static inline uint64_t pirn__state_claim(uint32_t home);
+/* The usual start, which only claims; false, and nothing done, if there is more to
+ * it: then pirn__state_start_any(). */
 static inline bool pirn__state_start_usually(pirn__state *state, uint64_t claim);
 
 /* True if only its home worker may run it. */

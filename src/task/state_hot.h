@@ -127,14 +127,6 @@ static inline bool pirn__state_start_usually(pirn__state *state, uint64_t claim)
            pirn__state_step(state, &word, next);
 }
 
-static inline enum pirn__start pirn__state_start(pirn__state *state,
-                                                 uint32_t home)
-{
-    if (pirn__state_start_usually(state, pirn__state_claim(home)))
-        return PIRN__START_POLL;
-    return pirn__state_start_any(state, home);
-}
-
 static inline enum pirn__wake pirn__state_wake_and_unref(pirn__state *state)
 {
     uint64_t word = pirn__state_guess(state);

@@ -7,6 +7,7 @@
 #include "task/state.h"
 
 #include "engine/explore.h"
+#include "engine/state_start.h"
 
 static pirn__state state;
 static PIRN_ATOMIC(uint32_t) submitted; /* owed runs */
@@ -60,7 +61,7 @@ static void run(bool complete)
 
     if (!pop())
         return;
-    start = pirn__state_start(&state, 0);
+    start = state_start(&state, 0);
     if (start == PIRN__START_LEAVE)
         return;
     pirn_cell_write(&future, pirn_cell_read(&future) + 1);
@@ -121,7 +122,7 @@ static void look_once(void)
 {
     if (!pop())
         return;
-    if (pirn__state_start(&state, 0) == PIRN__START_LEAVE)
+    if (state_start(&state, 0) == PIRN__START_LEAVE)
         return;
     if (pirn__load(&flag_a, relaxed) == 1)
         saw_flag = 1;
@@ -202,7 +203,7 @@ static void run_counting(void *arg)
     if (!pop())
         return;
 
-    enum pirn__start start = pirn__state_start(&state, 0);
+    enum pirn__start start = state_start(&state, 0);
 
     starts[start]++;
     if (start != PIRN__START_LEAVE)
@@ -280,7 +281,7 @@ static void complete_with_output(void *arg)
 {
     (void)arg;
     EXPLORE_CHECK(pop());
-    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
+    EXPLORE_CHECK(state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&future, 1);
     if ((pirn__state_complete(&state, true) & PIRN__OUTPUT) == 0) {
         pirn_cell_write(&future, 0);
@@ -318,7 +319,7 @@ static void complete_and_wake(void *arg)
 
     (void)arg;
     EXPLORE_CHECK(pop());
-    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
+    EXPLORE_CHECK(state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&outcome, 5);
     word = pirn__state_complete(&state, false);
     if ((word & PIRN__JOIN_WAKER) != 0) {
@@ -473,7 +474,7 @@ static void run_and_hand_out(void *arg)
 {
     (void)arg;
     EXPLORE_CHECK(pop());
-    EXPLORE_CHECK(pirn__state_start(&state, 0) == PIRN__START_POLL);
+    EXPLORE_CHECK(state_start(&state, 0) == PIRN__START_POLL);
     pirn_cell_write(&future, pirn_cell_read(&future) + 1);
     pirn__store(&handed, 1, release);
     submit(pirn__state_end(&state, false, PIRN__LOAN - 1));

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "engine/state_start.h"
 #include "engine/test.h"
 
 /* What the table speaks of.  HELD is SUSPENDED without a queue or a poll. */
@@ -23,7 +24,7 @@ static uint64_t doing(const pirn__state *state)
 static void make_running(pirn__state *state)
 {
     pirn__state_open(state, 0, false);
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 0));
+    EXPECT_EQ(PIRN__START_POLL, state_start(state, 0));
 }
 
 static void make_idle(pirn__state *state)
@@ -119,7 +120,7 @@ static enum pirn__wake wake_by_id_plain(pirn__state *state)
     enum pirn__wake answer = pirn__state_wake_by_id(state);
 
     if ((pirn__state_peek(state) & PIRN__QUEUED) != 0) {
-        EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 0));
+        EXPECT_EQ(PIRN__START_POLL, state_start(state, 0));
         EXPECT_EQ(PIRN__RUNNING, doing(state));
     }
     return answer;
@@ -168,7 +169,7 @@ static void expect_flagged(enum pirn__wake (*event)(pirn__state *state),
         if (!queued[shape])
             EXPECT_EQ(PIRN__WAKE_SUBMIT,
                       pirn__state_end(&state, false, PIRN__LOAN));
-        EXPECT_EQ(claim, pirn__state_start(&state, 0));
+        EXPECT_EQ(claim, state_start(&state, 0));
     }
 }
 
@@ -196,11 +197,11 @@ TEST(state_abort_beats_cancel)
     make(&state, IDLE);
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_cancel(&state));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_abort(&state));
-    EXPECT_EQ(PIRN__START_ABORT, pirn__state_start(&state, 0));
+    EXPECT_EQ(PIRN__START_ABORT, state_start(&state, 0));
     make(&state, HELD);
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_abort(&state));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_cancel(&state));
-    EXPECT_EQ(PIRN__START_ABORT, pirn__state_start(&state, 0));
+    EXPECT_EQ(PIRN__START_ABORT, state_start(&state, 0));
 }
 
 /* Goal: the row of `suspend`: only a flag, which a finished task ignores.
@@ -228,11 +229,11 @@ TEST(state_suspended_task_that_is_popped_is_left_alone)
 
     make(&state, QUEUED);
     pirn__state_suspend(&state);
-    EXPECT_EQ(PIRN__START_LEAVE, pirn__state_start(&state, 0));
+    EXPECT_EQ(PIRN__START_LEAVE, state_start(&state, 0));
     EXPECT_EQ(PIRN__SUSPENDED | PIRN__NOTIFIED, doing(&state));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake(&state));
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake_by_id(&state));
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
+    EXPECT_EQ(PIRN__START_POLL, state_start(&state, 0));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     EXPECT_EQ(0, doing(&state));
 }
@@ -252,7 +253,7 @@ TEST(state_suspended_during_a_poll_keeps_the_wake_for_later)
         EXPECT_EQ(PIRN__WAKE_SUBMIT, way == 0 ? pirn__state_wake_by_id(&state)
                                               : pirn__state_cancel(&state));
         EXPECT_EQ(way == 0 ? PIRN__START_POLL : PIRN__START_CANCEL,
-                  pirn__state_start(&state, 0));
+                  state_start(&state, 0));
         EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     }
 }
@@ -301,7 +302,7 @@ TEST(state_many_wakes_during_a_poll_make_one_run)
     }
     EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_end(&state, true, PIRN__LOAN));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_wake(&state));
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
+    EXPECT_EQ(PIRN__START_POLL, state_start(&state, 0));
     EXPECT_EQ(PIRN__WAKE_NONE, pirn__state_end(&state, false, PIRN__LOAN));
     EXPECT_EQ(0, doing(&state));
 }
@@ -317,7 +318,7 @@ TEST(state_complete_keeps_output_only_for_a_handle)
             uint64_t word;
 
             pirn__state_open(&state, PIRN__JOIN_STATE, handle != 0);
-            (void)pirn__state_start(&state, 0);
+            (void)state_start(&state, 0);
             (void)pirn__state_wake(&state);
             word = pirn__state_complete(&state, output != 0);
             EXPECT_EQ(word, pirn__state_peek(&state));
@@ -400,7 +401,7 @@ TEST(state_loan_leaves_what_was_handed_out)
     EXPECT_EQ(4 * PIRN__REF, pirn__state_peek(&state) & PIRN__REFS_MASK);
     for (int run = 0; run < 2; run++) {
         EXPECT_EQ(PIRN__WAKE_SUBMIT, pirn__state_wake(&state));
-        EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&state, 0));
+        EXPECT_EQ(PIRN__START_POLL, state_start(&state, 0));
         if (run == 0)
             EXPECT_EQ(PIRN__WAKE_NONE,
                       pirn__state_end(&state, false, PIRN__LOAN));
@@ -439,7 +440,7 @@ TEST(state_last_handle_learns_what_goes_with_it)
             pirn__state state;
 
             pirn__state_open(&state, PIRN__JOIN_STATE, true);
-            (void)pirn__state_start(&state, 0);
+            (void)state_start(&state, 0);
             (void)pirn__state_complete(&state, output != 0);
             if (joined != 0)
                 EXPECT_EQ(PIRN__JOIN_DONE, pirn__state_join_claim(&state));
@@ -460,7 +461,7 @@ TEST(state_output_is_taken_once)
     pirn__state state;
 
     pirn__state_open(&state, PIRN__JOIN_STATE, true);
-    (void)pirn__state_start(&state, 0);
+    (void)state_start(&state, 0);
     EXPECT(!pirn__state_take_output(&state));
     (void)pirn__state_complete(&state, true);
     EXPECT(pirn__state_take_output(&state));
@@ -502,7 +503,7 @@ TEST(state_broken_handle_rules_abort)
 static void make_joinable(pirn__state *state)
 {
     pirn__state_open(state, PIRN__JOIN_STATE, true);
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(state, 0));
+    EXPECT_EQ(PIRN__START_POLL, state_start(state, 0));
 }
 
 /* Goal: one waiter at a time, the next after it has gone.
@@ -614,7 +615,7 @@ static bool run_once(struct race *race)
         return false;
     /* relaxed: only this thread takes away. */
     EXPECT_EQ(1, pirn__sub(&race->submits, 1, relaxed));
-    EXPECT_EQ(PIRN__START_POLL, pirn__state_start(&race->state, 0));
+    EXPECT_EQ(PIRN__START_POLL, state_start(&race->state, 0));
     submit(race, pirn__state_end(&race->state, false, PIRN__LOAN));
     return true;
 }
